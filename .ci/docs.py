@@ -1,0 +1,132 @@
+"""Write the documents that come from the code: docs/FORMULAS.md and docs/NOMENCLATURE.md.
+
+`make docs` writes them; tests/rules/test_repository.py fails when a written one is stale.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import itertools
+import pkgutil
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from planner import formula, plan, units  # noqa: E402 - the path above comes first
+from planner.specs import scenario  # noqa: E402
+
+WRITTEN = "<!-- Written by `make docs` from the code. Do not edit. -->"
+
+
+def load(package: str) -> None:
+    """Import every module of a package, so that its formulas register."""
+    root = importlib.import_module(package)
+    for module in pkgutil.walk_packages(root.__path__, f"{package}."):
+        importlib.import_module(module.name)
+
+
+def formulas() -> str:
+    """Every registered formula, module by module: what it is, its unit, its source, and its lines as they run."""
+    load("planner.physics")
+    load("planner.serving")
+    parts = [
+        "# Formulas",
+        WRITTEN,
+        "Each formula is the code that runs, line for line; the unit of a line stands behind it.",
+    ]
+    entries = sorted(
+        formula.REGISTRY.values(), key=lambda entry: (entry.module, entry.function.__code__.co_firstlineno)
+    )
+    entries = [entry for entry in entries if entry.module.startswith("planner.")]
+    for module in dict.fromkeys(entry.module for entry in entries):
+        about = (inspect.getdoc(sys.modules[module]) or "").split("\n\n")[0]
+        parts.append(f"## {module.removeprefix('planner.')}\n\n{about}")
+        parts += [section(entry) for entry in entries if entry.module == module]
+    return "\n\n".join(parts) + "\n"
+
+
+def section(entry: formula.Formula) -> str:
+    """One formula as Markdown."""
+    return "\n\n".join(
+        (
+            f"### {entry.name} [{entry.unit}]",
+            entry.doc,
+            f"Source: {entry.source}",
+            f"```python\n{straight_lines(entry)}\n```",
+        )
+    )
+
+
+def straight_lines(entry: formula.Formula) -> str:
+    """The formula's source without decorators and docstring."""
+    text = textwrap.dedent(inspect.getsource(entry.function))
+    function = ast.parse(text).body[0]
+    rows = text.splitlines()
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    head = rows[function.lineno - 1 : function.body[0].lineno - 1]
+    return "\n".join(head + rows[body[0].lineno - 1 :])
+
+
+def nomenclature() -> str:
+    """Every field of a scenario and of a plan: name, unit, meaning, and for a scenario what is allowed."""
+    asked = [scenario.describe(name) for name in scenario.SCENARIO_FIELDS]
+    meanings = attribute_docstrings(plan.Plan)
+    rows = [
+        "# Nomenclature",
+        WRITTEN,
+        "A name below is the widget's key, the link's parameter, the preset's key, the CSV column and the JSON field.\n"
+        "GB is 10⁹ bytes, GiB is 2³⁰ bytes.",
+        "## Scenario",
+        table(
+            ("field", "unit", "default", "meaning", "allowed"),
+            [(f"`{t.name}`", t.unit, shown(t.default), t.meaning, t.allowed.removeprefix("must be ")) for t in asked],
+        ),
+        "## Plan",
+        table(
+            ("field", "unit", "meaning"),
+            [(f"`{name}`", units.unit_of(name), meanings.get(name, "")) for name in plan.PLAN_FIELDS],
+        ),
+    ]
+    return "\n\n".join(rows) + "\n"
+
+
+def shown(default: object) -> str:
+    """A default as the link writes it."""
+    if default is None:
+        return "–"
+    return (
+        ("on" if default else "off")
+        if isinstance(default, bool)
+        else f"{default:g}"
+        if isinstance(default, float)
+        else str(default)
+    )
+
+
+def attribute_docstrings(cls: type) -> dict[str, str]:
+    """The strings that stand under the fields of a class, by field."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0].body
+    return {
+        field.target.id: inspect.cleandoc(text.value.value).replace("\n", " ")
+        for field, text in itertools.pairwise(body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines)
+
+
+DOCUMENTS = {"docs/FORMULAS.md": formulas, "docs/NOMENCLATURE.md": nomenclature}
+
+if __name__ == "__main__":
+    for name, text in DOCUMENTS.items():
+        (ROOT / name).write_text(text(), encoding="utf-8")
+        print(f"wrote {name}")

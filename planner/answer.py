@@ -1,0 +1,132 @@
+"""The answer in one sentence: does it fit, how much does it serve, what binds, what does it cost."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from planner.catalog.accelerators import accelerator
+from planner.plan import Plan
+from planner.specs.spelling import decimal
+from planner.units import DASH, gigabytes, show, whole
+
+BOUND_BY: Final = {
+    "weights": "weights",
+    "kv": "KV cache",
+    "tpot": "TPOT",
+    "ttft": "TTFT",
+    "layout": "the layout",
+    "engine": "the engine's limits",
+    "none": "nothing but the batch asked for",
+}
+"""What limits, in words."""
+
+
+def answer(plan: Plan) -> str:
+    """One sentence (or two) that answers the planner's question; what is missing and by how much when it does not fit."""
+    if not plan.fits:
+        return f"Does not fit. {_missing(plan)}"
+    if not plan.engine_ok:
+        return f"Fits in memory, but {plan.scenario.engine} does not serve it. {_sentence(plan.reason)}"
+    if not plan.meets_sla:
+        return f"Fits in memory, but breaks the promise. {_late(plan)}"
+    if plan.batch > plan.b_max:
+        admits = f"admits {whole(plan.b_max)} concurrent requests per replica, not {whole(plan.batch)}"
+        return f"Fits in memory, but {plan.scenario.engine} {admits}."
+    return f"Fits. {_capacity(plan)}; {_service(plan)}."
+
+
+def devices(plan: Plan) -> str:
+    """Devices of one replica in words: `4 × H100 SXM`."""
+    return f"{whole(plan.gpus_per_replica)} × {accelerator(plan.scenario.gpu).name}"
+
+
+def _capacity(plan: Plan) -> str:
+    bound = f"bound by {BOUND_BY[plan.binds]}"
+    if plan.batch < plan.b_max:
+        at_most = f"{whole(plan.batch)} of at most {whole(plan.b_max)} concurrent requests per replica"
+        return f"{at_most}, {bound}"
+    return f"{_counted(plan.batch, 'concurrent request')} per replica, {bound}"
+
+
+def _service(plan: Plan) -> str:
+    spare = f" ({whole(plan.scenario.spare)} spare)" if plan.scenario.spare else ""
+    pool = (
+        f" and a prefill pool ({whole(plan.gpus)} devices in all)" if plan.scenario.prefill == "disaggregated" else ""
+    )
+    return f"{_counted(plan.replicas, 'replica')}{spare} of {devices(plan)}{pool} {_load(plan)}{_cost(plan)}"
+
+
+def _load(plan: Plan) -> str:
+    """What the replicas do: serve the requests asked for, carry fewer of them, or give tokens when none are asked for."""
+    serving = plan.replicas - plan.scenario.spare
+    one, qps = plan.replicas == 1, plan.scenario.qps
+    if qps == 0:
+        rate = None if plan.output_tok_s is None else plan.output_tok_s * serving
+        return f"{'gives' if one else 'give'} {show(rate, 'output tokens/s')}"
+    carried = (
+        None if plan.output_tok_s is None else plan.output_tok_s * serving * plan.scenario.load / plan.scenario.osl
+    )
+    if carried is not None and carried < qps * _ROUNDING:
+        return f"{'carries' if one else 'carry'} only {show(carried)} of {decimal(qps)} requests/s"
+    return f"{'serves' if one else 'serve'} {decimal(qps)} requests/s"
+
+
+_ROUNDING: Final = 1 - 1e-9
+
+
+def _cost(plan: Plan) -> str:
+    if plan.usd_per_hour is None:
+        return " at a price that is not known"
+    per_token = (
+        "" if plan.usd_per_m_goodput is None else f", {_dollars(plan.usd_per_m_goodput)} per million good tokens"
+    )
+    return f" for {_dollars(plan.usd_per_hour)} an hour{per_token}"
+
+
+def _missing(plan: Plan) -> str:
+    """What does not fit, and by how much, on the tightest device."""
+    if plan.binds == "layout":
+        return _sentence(plan.reason)
+    if plan.kv_pool_bytes > 0:
+        return _no_room(plan)
+    inside = plan.weights_bytes + plan.activation_bytes + plan.runtime_bytes
+    needed = inside if inside > plan.usable_bytes else inside + plan.graph_bytes
+    takes = f"{gigabytes(needed)} of the {gigabytes(plan.usable_bytes)} usable per device"
+    weights = f"weights alone {gigabytes(plan.weights_bytes)}"
+    return f"Weights and the engine take {takes} ({weights}): {gigabytes(needed - plan.usable_bytes)} are missing."
+
+
+def _no_room(plan: Plan) -> str:
+    """By how much the cache pool is too small: for one request, or for the batch asked for."""
+    asked, held = plan.scenario.isl + plan.scenario.osl, plan.kv_capacity_tokens_rank
+    if plan.b_max_kv >= 1:
+        over = f"{whole(plan.batch - plan.b_max_kv)} too many"
+        return f"The KV pool holds {_counted(plan.b_max_kv, 'request')} per replica, not {whole(plan.batch)}: {over}."
+    missing = f"{whole(asked - held)} tokens are missing" if held < asked else _sentence(plan.reason).rstrip(".")
+    return f"The KV pool holds {whole(held)} tokens per rank and one request needs {whole(asked)}: {missing}."
+
+
+def _late(plan: Plan) -> str:
+    """Which promise is broken, and by how much."""
+    s = plan.scenario
+    misses = [
+        f"{name} is {show(value, 'ms')} and {show(promise, 'ms')} are promised ({show(value - promise, 'ms')} too long)"
+        for name, value, promise in (("TTFT", plan.ttft_ms, s.sla_ttft_ms), ("TPOT", plan.tpot_ms, s.sla_tpot_ms))
+        if value is not None and value > promise
+    ]
+    if not misses:
+        return _sentence(plan.reason)
+    return f"With {_counted(max(plan.batch, 1), 'concurrent request')} per replica {' and '.join(misses)}."
+
+
+def _counted(count: float, noun: str) -> str:
+    return f"{whole(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def _dollars(value: float) -> str:
+    return show(value, "$")
+
+
+def _sentence(reason: str) -> str:
+    text = reason.strip() or DASH
+    return text if text.endswith(".") else f"{text[0].upper()}{text[1:]}."

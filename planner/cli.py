@@ -1,0 +1,244 @@
+"""The command line: `python -m planner COMMAND`. Exit 0, or 2 with one clear line per fault on stderr."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final, NoReturn
+
+from planner.catalog.accelerators import accelerators
+from planner.catalog.models import model, model_ids
+from planner.catalog.prices import prices
+from planner.catalog.scenarios import presets
+from planner.errors import Fault, HeadroomError, InputError
+from planner.export import to_csv, to_json
+from planner.report import plan_text, table
+from planner.share import scenario_from_text
+from planner.single import plan_of
+from planner.specs.scenario import SCENARIO_FIELDS, describe
+from planner.units import DASH
+
+OK: Final = 0
+BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: what it is called, says and takes, and what it writes to stdout.
+
+    Attributes:
+        module: module it needs; the command is offered only when that module is there.
+    """
+
+    name: str
+    help: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], str]
+    module: str = "planner.cli"
+    epilog: str = ""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, without the usage text, and leave with 2."""
+        self.exit(BAD_INPUT, f"{self.prog}: {message} (--help explains)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    _speak_utf8()
+    try:
+        asked = _parser().parse_args(arguments)
+        sys.stdout.write(asked.run(asked))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _close_quietly()
+    except (HeadroomError, OSError, UnicodeDecodeError) as error:
+        sys.stderr.writelines(f"{line}\n" for line in _complaints(error))
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return OK
+
+
+def _complaints(error: Exception) -> Iterator[str]:
+    """What went wrong, a line per fault."""
+    match error:
+        case InputError():
+            yield from (_one_line(str(fault)) for fault in error.faults)
+        case OSError():
+            yield _one_line(f"{error.filename or 'file'}: {error.strerror or error}")
+        case UnicodeDecodeError():
+            yield "file: must be a text file in UTF-8"
+        case _:
+            yield _one_line(str(error))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _speak_utf8() -> None:
+    """Write UTF-8 with our own line ends wherever the terminal's locale would stop us."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8", newline="")
+
+
+def _close_quietly() -> None:
+    """The reader of our output went away: send what is left nowhere, so that the interpreter's last flush is silent."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m planner", description="Capacity planning for serving large language models.")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
+    for command in COMMANDS:
+        if find_spec(command.module) is not None:
+            _add(commands, command)
+    return parser
+
+
+def _add(commands: argparse._SubParsersAction[_Parser], command: Command) -> None:
+    sub = commands.add_parser(
+        command.name,
+        help=command.help,
+        description=command.help,
+        epilog=command.epilog.replace("%", "%%"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.arguments(sub)
+    sub.set_defaults(run=command.run)
+
+
+def _plan_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", metavar="SCENARIO", help="a preset's id, a link, or its query string")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object")
+    form.add_argument("--csv", action="store_true", help="a header and one row")
+
+
+def _plan(asked: argparse.Namespace) -> str:
+    plan = plan_of(scenario_from_text(asked.scenario))
+    if asked.json:
+        return to_json(plan)
+    return to_csv((plan,)) if asked.csv else plan_text(plan)
+
+
+def _predict_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("cases", metavar="CASES.csv", type=Path, help="measured cases, of serving or of memory")
+    parser.add_argument("--out", metavar="OUT.csv", type=Path, help="where to write (otherwise to standard output)")
+
+
+def _predict(asked: argparse.Namespace) -> str:
+    _check_text_file(asked.cases)
+    if asked.out is not None and asked.out.exists() and asked.out.samefile(asked.cases):
+        raise InputError((Fault("--out", str(asked.out), "must be another file than the cases"),))
+    predict_file = importlib.import_module("planner.predict").predict_file
+    return predict_file(asked.cases, asked.out) or ""
+
+
+def _check_text_file(path: Path) -> None:
+    """Refuse what cannot be a CSV before anything reads it.
+
+    Raises:
+        OSError: when there is no such file, or it cannot be read.
+        InputError: when it is not text.
+    """
+    with path.open("rb") as file:
+        data = file.read()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise InputError((Fault("file", str(path), "must be a CSV file in UTF-8"),))
+
+
+def _catalogue_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("part", nargs="?", choices=tuple(PARTS), help="which part (otherwise all of it)")
+
+
+def _catalogue(asked: argparse.Namespace) -> str:
+    names = tuple(PARTS) if asked.part is None else (asked.part,)
+    return "\n".join(f"{name}\n{PARTS[name]()}" for name in names)
+
+
+def _models() -> str:
+    header = ("id", "parameters (10⁹)", "active (10⁹)", "precision", "longest (tokens)", "date", "source")
+    return table(header, [_model_row(name) for name in model_ids()])
+
+
+def _model_row(name: str) -> tuple[str, ...]:
+    spec = model(name)
+    sizes = (f"{spec.total_params / 1e9:,.2f}", f"{spec.active_params / 1e9:,.2f}")
+    longest = DASH if spec.max_len is None else f"{spec.max_len:,}"
+    return (spec.id, *sizes, spec.precision, longest, spec.date or DASH, spec.source or DASH)
+
+
+def _accelerators() -> str:
+    header = ("id", "memory (GB)", "HBM (TB/s)", "BF16 (TFLOP/s)", "FP8 (TFLOP/s)", "one", "date", "source")
+    rows = [
+        (
+            gpu.id,
+            f"{gpu.memory / 1e9:,.1f}",
+            f"{gpu.bandwidth / 1e12:,.3f}",
+            _tera(gpu.peak.get("bf16")),
+            _tera(gpu.peak.get("fp8")),
+            gpu.unit,
+            gpu.date or DASH,
+            "; ".join(dict.fromkeys(gpu.sources.values())) or DASH,
+        )
+        for gpu in accelerators().values()
+    ]
+    return table(header, rows)
+
+
+def _tera(value: float | None) -> str:
+    return DASH if value is None else f"{value / 1e12:,.1f}"
+
+
+def _prices() -> str:
+    header = ("accelerator", "provider", "per hour", "currency", "kind", "date", "source")
+    rows = [
+        (p.accelerator, p.provider, f"{p.usd_per_hour:,.3f}", p.currency, p.kind, p.date or DASH, p.source or DASH)
+        for p in prices()
+    ]
+    return table(header, rows)
+
+
+def _presets() -> str:
+    header = ("id", "title", "on the real model", "date", "source")
+    return table(header, [(p.id, p.title, p.real or DASH, p.date, p.source) for p in presets()])
+
+
+PARTS: Final[dict[str, Callable[[], str]]] = {
+    "models": _models,
+    "accelerators": _accelerators,
+    "prices": _prices,
+    "presets": _presets,
+}
+
+
+def _field_help() -> str:
+    """Every scenario field, for the help text."""
+    fields = (describe(name) for name in SCENARIO_FIELDS)
+    lines = (f"  {text.name:<16} {text.meaning} {text.allowed[0].upper()}{text.allowed[1:]}." for text in fields)
+    return "\n".join(("fields of a query string (FIELD=VALUE&FIELD=VALUE):", *lines))
+
+
+COMMANDS: Final = (
+    Command("plan", "One plan for a scenario.", _plan_arguments, _plan, epilog=_field_help()),
+    Command("predict", "Predict measured cases.", _predict_arguments, _predict, module="planner.predict"),
+    Command("catalogue", "What is known, with its source.", _catalogue_arguments, _catalogue),
+)
+"""All commands; each is offered once the module that it needs is there."""

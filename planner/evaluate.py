@@ -1,0 +1,82 @@
+"""The one path from a scenario and candidate layouts to plans; page, command line, CSV and optimiser all use it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+
+import numpy as np
+
+from planner.candidates import Candidates
+from planner.plan import Plans
+from planner.rows import evaluate_block
+from planner.setting import Setting, resolve
+from planner.specs.layout import Layout
+from planner.specs.scenario import Scenario
+
+BLOCK_ROWS = 1 << 14
+"""Rows evaluated at a time: intermediate columns then stay in cache, and memory does not grow with the table."""
+
+WORKERS = 2
+"""Threads over blocks; NumPy releases the interpreter lock inside its loops."""
+
+
+def evaluate(scenario: Scenario, candidates: Candidates) -> Plans:
+    """Plans of candidate layouts (and batches) under one scenario.
+
+    Args:
+        scenario: what is asked; its own layout and batch are not looked at.
+        candidates: layouts of shape (n, 1), batches of shape (1, m), (n, m) or None (each layout's own largest).
+
+    Returns:
+        A table of n·m rows, layout by layout. Infeasible rows are there too, with a reason.
+
+    Raises:
+        CatalogueError, ModelConfigError: when the scenario names what does not exist.
+    """
+    return evaluate_setting(resolve(scenario), candidates)
+
+
+def evaluate_setting(setting: Setting, candidates: Candidates) -> Plans:
+    """As `evaluate`, for a setting that is already resolved."""
+    parts = _blocks(candidates)
+    if len(parts) == 1:
+        return evaluate_block(setting, parts[0])
+    with ThreadPoolExecutor(WORKERS) as pool:
+        tables = list(pool.map(lambda part: evaluate_block(setting, part), parts))
+    return _joined(tables)
+
+
+def _blocks(candidates: Candidates) -> list[Candidates]:
+    """Candidates cut into pieces of about `BLOCK_ROWS` rows, layouts first, then batches."""
+    across = 1 if candidates.batch is None else candidates.batch.shape[1]
+    tall = max(1, BLOCK_ROWS // across)
+    count = candidates.layout.tp.shape[0]
+    pieces = [_rows(candidates, slice(start, start + tall)) for start in range(0, count, tall)]
+    return pieces if len(pieces) > 1 or across <= BLOCK_ROWS else [c for p in pieces for c in _wide(p)]
+
+
+def _rows(candidates: Candidates, part: slice) -> Candidates:
+    """Some layouts of a table of candidates."""
+    at = candidates.layout
+    layout = Layout(at.tp[part], at.pp[part], at.dp[part], at.ep[part], at.cp[part], at.dcp[part])
+    batch = candidates.batch
+    return Candidates(layout, batch if batch is None or batch.shape[0] == 1 else batch[part])
+
+
+def _wide(candidates: Candidates) -> list[Candidates]:
+    """One layout's batches in pieces."""
+    batch = candidates.batch
+    if batch is None:
+        return [candidates]
+    starts = range(0, batch.shape[1], BLOCK_ROWS)
+    return [Candidates(candidates.layout, batch[:, start : start + BLOCK_ROWS]) for start in starts]
+
+
+def _joined(tables: list[Plans]) -> Plans:
+    """Tables one after another."""
+    columns = {}
+    for field in fields(Plans):
+        values = [getattr(table, field.name) for table in tables]
+        columns[field.name] = values[0] if field.name == "reasons" else np.concatenate(values)
+    return Plans(**columns)

@@ -1,0 +1,129 @@
+"""The one place where work becomes seconds.
+
+    seconds = floor + ((flops / (eff_flops · peak))^p + (bytes / (eff_bw · bandwidth))^p)^(1/p)
+
+The textbook profile has floor 0 and p = ∞ and applies it once to the summed work of a pass; the measured profile
+applies it operator by operator with constants fitted to measured kernels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.formula import formula
+from planner.specs.profile import Law, Profile
+from planner.work import Column, Entry, Ledger, Work
+
+TINY = 1e-30
+"""Keeps 0/0 out of operators that do nothing [s]."""
+
+
+@formula("roofline with a rounded corner: exact max at p = ∞; constants fitted to measured kernels", "s")
+def law_seconds(compute: Column, memory: Column, floor: float, p: float) -> Column:
+    """Time of one launch from its compute time and its memory time, both at reachable rates."""
+    larger = np.maximum(compute, memory)  # [s]
+    smaller = np.minimum(compute, memory)  # [s]
+    ratio = smaller / np.maximum(larger, TINY)  # [1]
+    return floor + larger * (1.0 + ratio**p) ** (1.0 / p)  # [s]
+
+
+@formula("definition: operations over the reachable share of the dense peak", "s")
+def compute_seconds(flops: Column, eff_flops: float, peak: float) -> Column:
+    """Time to compute at the reachable rate."""
+    reachable = eff_flops * peak  # [FLOP/s]
+    return flops / reachable  # [s]
+
+
+@formula("definition: bytes over the reachable share of the memory bandwidth", "s")
+def memory_seconds(hbm_bytes: Column, eff_bw: float, bandwidth: float) -> Column:
+    """Time to move bytes between memory and chip at the reachable rate."""
+    reachable = eff_bw * bandwidth  # [B/s]
+    return hbm_bytes / reachable  # [s]
+
+
+@formula("fit to measured decode attention: a launch that is past its floor but short of full bandwidth pays more", "s")
+def rise_seconds(memory: Column, rise: float, rise_scale: float) -> Column:
+    """The extra term of decode attention between its floor and full bandwidth."""
+    return rise * (1.0 - np.exp(-memory / rise_scale))  # [s]
+
+
+@formula("fit to measured prefill attention: half of full efficiency at `half_length` prompt tokens", "s")
+def short_prompt_seconds(compute: Column, length: Column, half_length: float) -> Column:
+    """Compute time of prefill attention, which is less efficient on short prompts."""
+    loss = 1.0 + half_length / np.maximum(length, 1.0)  # [1]
+    return compute * loss  # [s]
+
+
+@formula("alpha-beta law of a collective, nccl-tests bus bandwidth", "s")
+def collective_seconds(traffic: Column, ranks: Column, alpha: Column, bus_bandwidth: Column) -> Column:
+    """Time of one collective; a group of one rank costs nothing."""
+    moving = traffic / bus_bandwidth  # [s]
+    return (alpha + moving) * (ranks > 1.0)  # [s]
+
+
+@formula("fit to public serving measurements: a constant a step and a cost a running sequence", "s")
+def host_seconds(host_step: float, host_sequence: float, sequences: Column) -> Column:
+    """Host time of one step."""
+    return host_step + host_sequence * sequences  # [s]
+
+
+def terms(work: Work, profile: Profile) -> tuple[Column, Column, Law]:
+    """Compute seconds, memory seconds and the law of one launch."""
+    law = profile.law(work.kind, work.precision)
+    compute = compute_seconds(work.flops, law.eff_flops, law.peak)
+    if law.half_length:
+        compute = short_prompt_seconds(compute, work.length, law.half_length)
+    return compute, memory_seconds(work.hbm_bytes, law.eff_bw, law.bandwidth), law
+
+
+def launch_seconds(work: Work, profile: Profile) -> Column:
+    """Time of one launch of an operator [s]."""
+    if work.kind == "host":
+        return host_seconds(profile.host_step, profile.host_sequence, work.length)
+    if work.kind == "all_reduce":
+        alpha, bus_bandwidth = profile.all_reduce.constants(work.messages)
+        return collective_seconds(work.link_bytes, work.messages, alpha, bus_bandwidth)
+    compute, memory, law = terms(work, profile)
+    seconds = law_seconds(compute, memory, law.floor, law.p)
+    if work.kind == "experts" and work.precision == "fp8-block":
+        return seconds + profile.expert_layer_extra
+    return seconds + rise_seconds(memory, law.rise, law.rise_scale) if law.rise else seconds
+
+
+def entry_seconds(entry: Entry, profile: Profile) -> Column:
+    """Time of all launches of an entry in one pass [s]."""
+    return entry.work.launches * launch_seconds(entry.work, profile)
+
+
+def pass_seconds(ledger: Ledger, profile: Profile) -> Column:
+    """Time of a pass [s]: operator by operator, or the law once on the summed work (textbook)."""
+    if profile.per_operator:
+        return sum((entry_seconds(entry, profile) for entry in ledger), np.zeros(1))
+    return summed_seconds(ledger, profile)
+
+
+def summed_seconds(ledger: Ledger, profile: Profile) -> Column:
+    """The law applied once: compute times add up, memory times add up, then the corner."""
+    compute, memory = np.zeros(1), np.zeros(1)
+    for entry in ledger:
+        if entry.work.kind not in ("host", "all_reduce"):
+            flops_time, bytes_time, _ = terms(entry.work, profile)
+            compute = compute + entry.work.launches * flops_time
+            memory = memory + entry.work.launches * bytes_time
+    law = profile.law("gemm", "bf16")
+    return law_seconds(compute, memory, law.floor, law.p)
+
+
+def bound_by(entry: Entry, profile: Profile) -> str:
+    """What most of an entry's time goes to, first row of the columns: compute, memory, link, floor or host."""
+    work = entry.work
+    if work.kind in ("host", "all_reduce"):
+        return "host" if work.kind == "host" else "link"
+    compute, memory, law = terms(work, profile)
+    parts = {"compute": _first(compute), "memory": _first(memory), "floor": law.floor}
+    return max(parts, key=lambda part: parts[part])
+
+
+def _first(column: Column) -> float:
+    """The first number of a column."""
+    return float(np.asarray(column).reshape(-1)[0])

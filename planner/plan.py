@@ -1,0 +1,170 @@
+"""Outcomes: `Plans`, a table of them as columns, and `Plan`, one of them with everything a reviewer asks for.
+
+Field names are the contract's: a link, a CSV row, a JSON document and a page use these words and no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from planner.specs.scenario import Scenario
+
+Column = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int64]
+
+BINDS: Final = ("none", "weights", "kv", "tpot", "ttft", "layout", "engine")
+"""What limits a plan, by code: index into this tuple."""
+
+
+@dataclass(frozen=True)
+class Plans:
+    """A table of plans, one entry a row; every field is a column of the same length.
+
+    Bytes, milliseconds, tokens, sequences and dollars as the field names say; NaN = not applicable.
+    `binds` holds codes into `BINDS`, `reason` codes into `reasons`.
+    """
+
+    fits: Flags
+    meets_sla: Flags
+    engine_ok: Flags
+    binds: Codes
+    reason: Codes
+    reasons: tuple[str, ...]
+    tp: Column
+    pp: Column
+    dp: Column
+    ep: Column
+    cp: Column
+    dcp: Column
+    gpus_per_replica: Column
+    replicas: Column
+    gpus: Column
+    physical_bytes: Column
+    usable_bytes: Column
+    withheld_bytes: Column
+    weights_bytes: Column
+    activation_bytes: Column
+    graph_bytes: Column
+    runtime_bytes: Column
+    kv_pool_bytes: Column
+    kv_bytes_per_token: Column
+    kv_capacity_tokens_rank: Column
+    kv_capacity_tokens: Column
+    b_max_kv: Column
+    b_max_kv_mean: Column
+    b_max_sla: Column
+    b_max: Column
+    batch: Column
+    tpot_ms: Column
+    ttft_ms: Column
+    ttft_unloaded_ms: Column
+    output_tok_s: Column
+    goodput_tok_s: Column
+    goodput_tok_s_gpu: Column
+    tpot_low_ms: Column
+    tpot_high_ms: Column
+    usd_per_hour: Column
+    usd_per_m_output: Column
+    usd_per_m_goodput: Column
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.batch)
+
+
+@dataclass(frozen=True)
+class Note:
+    """A warning or remark on a plan: a stable code, a sentence, and the field it is about."""
+
+    code: str
+    text: str
+    field: str
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """One operator of the decode step at the operating point, totals over its launches on the slowest device."""
+
+    operator: str
+    group: str
+    seconds: float
+    flops: float
+    hbm_bytes: float
+    link_bytes: float
+    bound_by: str
+    """`compute`, `memory`, `link`, `floor` or `host`."""
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """TPOT and cost at one batch."""
+
+    batch: int
+    tpot_ms: float
+    tpot_low_ms: float
+    tpot_high_ms: float
+    output_tok_s: float
+    usd_per_m_output: float | None
+    fits: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One plan. Fields up to `usd_per_m_goodput` are the contract's plan fields; None = not applicable or unknown."""
+
+    fits: bool
+    meets_sla: bool
+    engine_ok: bool
+    binds: str
+    reason: str
+    gpus_per_replica: int
+    replicas: int
+    gpus: int
+    physical_bytes: float
+    usable_bytes: float
+    withheld_bytes: float
+    weights_bytes: float
+    activation_bytes: float
+    graph_bytes: float
+    runtime_bytes: float
+    kv_pool_bytes: float
+    kv_bytes_per_token: float
+    kv_capacity_tokens_rank: int
+    kv_capacity_tokens: int
+    b_max_kv: int
+    b_max_kv_mean: int
+    b_max_sla: int
+    b_max: int
+    batch: int
+    tpot_ms: float | None
+    ttft_ms: float | None
+    ttft_unloaded_ms: float | None
+    output_tok_s: float | None
+    goodput_tok_s: float | None
+    goodput_tok_s_gpu: float | None
+    tpot_low_ms: float | None
+    tpot_high_ms: float | None
+    usd_per_hour: float | None
+    usd_per_m_output: float | None
+    usd_per_m_goodput: float | None
+    notes: tuple[Note, ...]
+    scenario: Scenario
+    curve: tuple[CurvePoint, ...]
+    ledger: tuple[LedgerRow, ...]
+    assumptions: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+PLAN_FIELDS: Final = tuple(
+    "fits meets_sla engine_ok binds reason gpus_per_replica replicas gpus physical_bytes usable_bytes withheld_bytes "
+    "weights_bytes activation_bytes graph_bytes runtime_bytes kv_pool_bytes kv_bytes_per_token kv_capacity_tokens_rank "
+    "kv_capacity_tokens b_max_kv b_max_kv_mean b_max_sla b_max batch tpot_ms ttft_ms ttft_unloaded_ms output_tok_s "
+    "goodput_tok_s goodput_tok_s_gpu tpot_low_ms tpot_high_ms usd_per_hour usd_per_m_output usd_per_m_goodput".split()
+)
+"""Scalar plan fields in the order in which they stand in CSV and JSON."""

@@ -1,0 +1,144 @@
+"""Memory cases: one row of a table of engine start-ups to predicted weights, cache rate, pool and concurrency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.case_words import CaseError, Row, cache_precision, degree, number, weight_precision, whole
+from planner.catalog.accelerators import find_accelerator
+from planner.catalog.engines import engine
+from planner.catalog.models import find_model
+from planner.physics import kv, memory
+from planner.physics.weights import formats, weight_bytes
+from planner.specs.engine import Engine
+from planner.specs.layout import Layout, layout
+from planner.specs.model import ModelSpec
+from planner.specs.precision import CACHE
+from planner.specs.profile import MEASURED
+from planner.work import Column
+
+GIB = 2.0**30
+BLOCK_WORDS = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm", "vllm-ascend": "vllm-ascend"}
+
+
+@dataclass(frozen=True)
+class MemoryPrediction:
+    """What is predicted of one start-up, per device; None = the row states too little, `missing` says what."""
+
+    weights_gib: float
+    kv_bytes_per_token: float
+    kv_gib: float | None
+    kv_tokens: float | None
+    max_concurrency: float | None
+    fits: bool | None
+    source: str
+    missing: str
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Model, layout and precisions of a case: all that weights and cache rate need."""
+
+    model: ModelSpec
+    layout: Layout
+    parts: tuple[kv.CacheComponent, ...]
+    weights: float
+    said: tuple[str, ...]
+
+
+def predict_memory(row: Row) -> MemoryPrediction:
+    """Predict one start-up; measured columns are never read.
+
+    Raises:
+        CaseError: when the row does not state model and TP, or names something that is not served.
+    """
+    shape = _shape(row)
+    token = float(kv.bytes_per_token(shape.parts, shape.layout.tp, shape.layout.pp)[0]) / degree(row, "dcp")
+    rules = _rules(row)
+    total, share = _device_bytes(row), number(row, "mem_util")
+    if total is None or share is None:
+        what = "accelerator memory" if total is None else "memory utilisation"
+        source, missing = "; ".join(shape.said), f"{what} is not stated: no pool"
+        return MemoryPrediction(shape.weights / GIB, token, None, None, None, None, source, missing)
+    return _with_pool(row, shape, rules, total, share, token)
+
+
+def _shape(row: Row) -> Shape:
+    """Model, layout, weights and cache components of a row."""
+    name = row.get("model") or row.get("model_as_written", "")
+    model = find_model(name)
+    if model is None:
+        raise CaseError(f"model {name or '(none)'} is not in the catalogue")
+    whole(row, "tp")
+    tp, pp, dp = degree(row, "tp"), degree(row, "pp"), degree(row, "dp")
+    at = _placed(row, tp, pp, dp)
+    weights, own = weight_precision(row.get("weight_quant", ""), model, name)
+    cache, default = cache_precision(row.get("kv_dtype", ""), "bf16")
+    kinds = formats(model, weights, MEASURED)
+    total = float(weight_bytes(model, kinds, at, 0.0, MEASURED)[0])
+    parts = kv.cache_components(model, CACHE[cache], MEASURED.index_key_bytes)
+    said = (*(["weights as the checkpoint's"] if own else []), *([f"{cache} cache by default"] if default else []))
+    return Shape(model, at, parts, total, said)
+
+
+def _placed(row: Row, tp: int, pp: int, dp: int) -> Layout:
+    """The layout of a row. SGLang's tp counts all devices: attention runs data parallel inside it."""
+    inside = row.get("engine", "").startswith("sglang") and dp > 1
+    attention_tp = max(1, tp // dp) if inside else tp
+    experts = degree(row, "ep")
+    whole_stage = attention_tp * dp
+    return layout(tp=attention_tp, pp=pp, dp=dp, ep=experts if whole_stage % experts == 0 else 1)
+
+
+def _rules(row: Row) -> Engine:
+    """Memory rules of the engine and version that a row names; forks follow their parent's."""
+    name = row.get("engine", "").lower().split(" ")[0]
+    served = BLOCK_WORDS.get(name)
+    if served is None:
+        raise CaseError(f"engine {row.get('engine') or '(none)'} is not served")
+    device = find_accelerator(row.get("gpu", ""), memory_only=True)
+    version = row.get("engine_version", "")
+    return engine(served, version if any(c.isdigit() for c in version) else None, device)
+
+
+def _device_bytes(row: Row) -> float | None:
+    """Device memory: as printed, else what the driver shows of the named accelerator, else the nominal size."""
+    printed, nominal = number(row, "gpu_mem_gib_printed"), number(row, "gpu_mem_gb_nominal")
+    if printed is not None:
+        return printed * GIB
+    found = find_accelerator(row.get("gpu", ""), memory_only=True)
+    if found is not None:
+        return found.engine_memory
+    return None if nominal is None else nominal * GIB * 0.985
+
+
+def _with_pool(
+    row: Row, shape: Shape, rules: Engine, total: float, share: float, token: float
+) -> MemoryPrediction:
+    """The pool that a budget leaves, its tokens, and how many longest sequences it holds."""
+    seats = number(row, "max_num_seqs") or rules.max_num_seqs
+    step = number(row, "max_num_batched_tokens") or rules.token_budget
+    eager = row.get("enforce_eager", "").lower() in ("true", "1", "1.0", "yes")
+    weights = np.full(1, shape.weights)
+    space = memory.workspace(rules, weights, shape.model.vocab, shape.layout.tp, seats, 0.0, MEASURED)
+    space = replace(space, graphs=np.zeros(1)) if eager else space
+    pool = float(memory.pool_bytes(rules, total, share, weights, space)[0])
+    block = int(number(row, "block_size") or rules.block_size)
+    rule = replace(memory.allocation_rules(rules, step, MEASURED), block=block)
+    longest = number(row, "max_model_len")
+    concurrency = None if longest is None else max(pool, 0.0) / _longest(shape, longest, rule)
+    tokens = float(memory.tokens_held(np.full(1, pool), np.full(1, token), 1.0, block)[0]) if token > 0 else None
+    fits = pool > 0 if concurrency is None else concurrency >= 1.0
+    source = "; ".join((f"{rules.name} {rules.version}", *shape.said))
+    return MemoryPrediction(
+        shape.weights / GIB, token, max(pool, 0.0) / GIB, tokens, concurrency, fits, source, ""
+    )
+
+
+def _longest(shape: Shape, tokens: float, rule: kv.Allocation) -> float:
+    """Cache bytes of one sequence of the longest length on the tightest rank."""
+    at: Column = np.full(1, tokens)
+    one = np.ones(1)
+    return float(kv.sequence_bytes(shape.parts, at, shape.layout.tp, shape.layout.pp, one, rule)[0])

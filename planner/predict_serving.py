@@ -1,0 +1,148 @@
+"""Serving cases: one row of a table of served points to a predicted TPOT, TTFT and throughput."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.case_words import CaseError, Row, cache_precision, degree, engine_id, number, weight_precision, whole
+from planner.catalog.accelerators import find_accelerator
+from planner.catalog.engines import engine
+from planner.catalog.models import find_model
+from planner.errors import InputError
+from planner.plan import Plans
+from planner.candidates import candidates
+from planner.evaluate import evaluate_setting
+from planner.setting import Setting, assemble
+from planner.specs.accelerator import Accelerator
+from planner.specs.layout import layout
+from planner.specs.model import ModelSpec
+from planner.specs.scenario import Scenario
+
+import numpy as np
+
+NO_PROMISE_MS = 3_600_000.0
+"""A promise so loose that it never binds: cases state none."""
+
+UNSTATED_VERSIONS = ("", "unstated", "see repo envs/")
+
+
+@dataclass(frozen=True)
+class ServingPrediction:
+    """What is predicted of one served point; seconds as milliseconds, as the table's columns."""
+
+    tpot_ms: float
+    ttft_ms: float
+    out_tps_per_gpu: float
+    weights_gib: float
+    kv_bytes_per_token: float
+    fits: bool
+    source: str
+
+
+def predict_serving(row: Row) -> ServingPrediction:
+    """Predict one served point; measured columns are never read.
+
+    Raises:
+        CaseError: when the row states too little, or something that is not modelled.
+    """
+    model = _model(row)
+    gpu = _accelerator(row)
+    setting, said = _setting(row, model, gpu)
+    concurrency = number(row, "concurrency_eff", "concurrency")
+    if concurrency is None:
+        raise CaseError("concurrency is not stated")
+    plans = _at(setting, row, max(concurrency, 1.0))
+    held = float(plans.b_max_kv_mean[0])
+    running = min(max(concurrency, 1.0), max(held, 1.0))
+    if running < concurrency:
+        plans = _at(setting, row, running)
+        said = (*said, f"the cache holds {held:.0f} of {concurrency:.0f} sequences")
+    return _prediction(plans, setting, said)
+
+
+def _model(row: Row) -> ModelSpec:
+    """The model that a row names."""
+    found = find_model(row.get("model", ""))
+    if found is None:
+        raise CaseError(f"model {row.get('model') or '(none)'} is not in the catalogue")
+    return found
+
+
+def _accelerator(row: Row) -> Accelerator:
+    """The accelerator that a row names."""
+    found = find_accelerator(row.get("gpu", ""))
+    if found is None:
+        raise CaseError(f"accelerator {row.get('gpu') or '(none)'} is not in the catalogue")
+    return found
+
+
+def _setting(row: Row, model: ModelSpec, gpu: Accelerator) -> tuple[Setting, tuple[str, ...]]:
+    """The scenario of a row, resolved, and which inputs were the engine's or checkpoint's defaults."""
+    served = engine_id(row.get("engine", ""))
+    weights, own = weight_precision(row.get("weight_precision", ""), model, row.get("model", ""))
+    kv, default_kv = cache_precision(row.get("kv_precision", ""), default_cache(served, gpu, weights, model))
+    said = (*(["weights as the checkpoint's"] if own else []), *([f"{kv} cache by engine default"] if default_kv else []))
+    if row.get("disagg", "no") not in ("no", ""):
+        raise CaseError("disaggregated serving is not modelled yet")
+    version = row.get("engine_version", "")
+    known = None if version in UNSTATED_VERSIONS else version
+    scenario = _scenario(row, model, gpu, served, weights, kv)
+    return assemble(scenario, model, gpu, engine(served, None, gpu), known), said
+
+
+def default_cache(served: str, gpu: Accelerator, weights: str, model: ModelSpec) -> str:
+    """Cache precision when a row states none: the model's own, except in TensorRT-LLM's quantised recipes.
+
+    TensorRT-LLM's published FP8 and FP4 checkpoints carry FP8 cache scales; vLLM and SGLang keep the model's type.
+    """
+    quantised = weights in ("fp8", "fp8-block", "nvfp4", "mxfp4")
+    return "fp8" if served == "trtllm" and quantised and "fp8" in gpu.peak else "bf16"
+
+
+def _scenario(row: Row, model: ModelSpec, gpu: Accelerator, served: str, weights: str, kv: str) -> Scenario:
+    """A row as a scenario.
+
+    Raises:
+        CaseError: for lengths or degrees that no scenario admits.
+    """
+    if number(row, "isl") is None or number(row, "osl") is None:
+        raise CaseError("isl or osl is not stated")
+    try:
+        return Scenario(
+            model=model.id, gpu=gpu.id, engine=served, weights=weights, kv=kv,  # type: ignore[arg-type]
+            tp=whole(row, "tp"), pp=degree(row, "pp"), dp=degree(row, "dp"), ep=degree(row, "ep"),
+            isl=_length(row, "isl"), osl=_length(row, "osl"),
+            sla_ttft_ms=NO_PROMISE_MS, sla_tpot_ms=NO_PROMISE_MS,
+        )  # fmt: skip
+    except InputError as error:
+        raise CaseError(str(error)) from None
+
+
+def _length(row: Row, name: str) -> int:
+    """A mean length, rounded to whole tokens."""
+    return max(1, round(number(row, name) or 1.0))
+
+
+def _at(setting: Setting, row: Row, batch: float) -> Plans:
+    """The plan of a row at a batch of the whole deployment."""
+    asked = setting.scenario
+    at = candidates(layout(asked.tp, asked.pp, asked.dp, asked.ep), np.full((1, 1), batch))
+    plans = evaluate_setting(setting, at)
+    reason = plans.reasons[int(plans.reason[0])]
+    if not np.isfinite(plans.tpot_ms[0]):
+        raise CaseError(reason or "a request of one output token has no TPOT")
+    return plans
+
+
+def _prediction(plans: Plans, setting: Setting, said: tuple[str, ...]) -> ServingPrediction:
+    """The row's predicted columns."""
+    tag = "fitted" if setting.profile.borrowed_from is None else f"borrowed from {setting.profile.borrowed_from}"
+    return ServingPrediction(
+        tpot_ms=float(plans.tpot_ms[0]),
+        ttft_ms=float(plans.ttft_ms[0]),
+        out_tps_per_gpu=float(plans.output_tok_s[0] / plans.gpus_per_replica[0]),
+        weights_gib=float(plans.weights_bytes[0]) / 2**30,
+        kv_bytes_per_token=float(plans.kv_bytes_per_token[0]),
+        fits=bool(plans.fits[0]),
+        source="; ".join((tag, *said)),
+    )

@@ -1,0 +1,1 @@
+"""From seconds to a service: TPOT over batch, TTFT, goodput and dollars."""

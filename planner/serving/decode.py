@@ -1,0 +1,122 @@
+"""TPOT over batch: the decode step, and what the prefill of other requests adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.formula import formula
+from planner.physics import forward
+from planner.physics.forward import Machine, Pass
+from planner.physics.roofline import pass_seconds
+from planner.serving.prefill import Prompt, prefill_share
+from planner.specs.layout import Layout
+from planner.specs.profile import Profile
+from planner.work import ONE, Column
+
+LARGEST_BATCH = 1 << 17
+"""Where the search for the largest batch by SLA stops [sequences a replica]."""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """The categories of a decode step: machine, clock and workload.
+
+    Attributes:
+        machine, profile: what runs, and how fast it goes.
+        context: mean tokens behind a decoding sequence (isl + osl / 2) [tokens].
+        osl: output tokens of a request.
+        prompt: how prompts are read in on the same device; None = prefill is not there (excluded or elsewhere).
+    """
+
+    machine: Machine
+    profile: Profile
+    context: float
+    osl: float
+    prompt: Prompt | None
+
+
+@formula("definition: a rank holds its share of the batch, rounded up", "sequences")
+def rank_batch(batch: Column, dp: Column) -> Column:
+    """Decoding sequences on the fullest attention rank."""
+    return np.ceil(batch / dp)  # [sequences]
+
+
+@formula("each step carries B/osl new prompts; phi of their cost lands on running sequences (scheduler constant)", "s")
+def tpot_seconds(step: Column, batch: Column, osl: float, prefill_cost: Column, phi: float) -> Column:
+    """Time per output token: the decode step and its share of other requests' prefill."""
+    prompts_per_step = batch / osl  # [1]
+    return step + phi * prompts_per_step * prefill_cost  # [s]
+
+
+def tpot(decoding: Decoding, layout: Layout, batch: Column) -> tuple[Column, Column]:
+    """TPOT and the bare decode step for batches of a replica.
+
+    Args:
+        decoding: machine, clock, workload.
+        layout: columns.
+        batch: sequences per replica, column that broadcasts with `layout`.
+
+    Returns:
+        (TPOT [s], decode step alone [s]).
+    """
+    machine, profile = decoding.machine, decoding.profile
+    held = rank_batch(batch, layout.dp)
+    step = forward.decode_pass(held, decoding.context * ONE)
+    plain = forward.matrices(machine, layout, step)
+    cores = (*forward.decode_cores(machine, layout, step), forward.host(held))
+    if profile.per_operator:
+        return _tpot_per_operator(decoding, layout, step, plain, cores)
+    alone = pass_seconds(plain + cores, profile)
+    if decoding.prompt is None:
+        return alone, alone
+    mixed = forward.matrices(machine, layout, _mixed(step, decoding.prompt)) + cores
+    share = prefill_share(machine, layout, decoding.prompt)
+    added = decoding.prompt.chunks * np.maximum(pass_seconds(mixed + share, profile) - alone, 0.0)
+    return tpot_seconds(alone, held, decoding.osl, added, profile.phi), alone
+
+
+def _tpot_per_operator(
+    decoding: Decoding, layout: Layout, step: Pass, plain: forward.Ledger, cores: forward.Ledger
+) -> tuple[Column, Column]:
+    """TPOT when operators are clocked one by one: attention cores and host drop out of the difference."""
+    profile = decoding.profile
+    matrices = pass_seconds(plain, profile)
+    alone = matrices + pass_seconds(cores, profile)
+    if decoding.prompt is None:
+        return alone, alone
+    mixed = pass_seconds(forward.matrices(decoding.machine, layout, _mixed(step, decoding.prompt)), profile)
+    share = pass_seconds(prefill_share(decoding.machine, layout, decoding.prompt), profile)
+    added = decoding.prompt.chunks * (np.maximum(mixed - matrices, 0.0) + share)
+    return tpot_seconds(alone, step.sequences, decoding.osl, added, profile.phi), alone
+
+
+def _mixed(step: Pass, prompt: Prompt) -> Pass:
+    """A decode step that also carries one chunk of a prompt."""
+    chunk = prompt.chunk * ONE
+    return Pass(step.sequences, step.new_tokens, step.context, chunk, step.prompt_behind, ONE / prompt.chunks)
+
+
+def largest_batch(keeps: Callable[[Column], np.ndarray], shape: tuple[int, ...], limit: int = LARGEST_BATCH) -> Column:
+    """The largest whole batch at which a promise is kept, for every row at once.
+
+    Args:
+        keeps: maps batches of shape (n, k) to booleans; must not turn true again once false as the batch grows.
+        shape: (n, 1), the rows to search.
+        limit: largest batch considered.
+
+    Returns:
+        Column of shape (n, 1); 0 where even one sequence breaks the promise.
+    """
+    low, high = np.zeros(shape), np.full(shape, float(limit + 1))
+    ways = int(np.clip(4096 // max(shape[0], 1), 2, 64))
+    steps = np.arange(1, ways)[None, :] / ways
+    while np.any(high - low > 1.0):
+        tries = np.clip(np.floor(low + (high - low) * steps), low + 1.0, np.maximum(high - 1.0, low + 1.0))
+        kept = keeps(tries) & (tries < high)
+        low = np.maximum(low, np.max(np.where(kept, tries, low), axis=1, keepdims=True))
+        high = np.minimum(high, np.min(np.where(kept, high, tries), axis=1, keepdims=True))
+        high = np.maximum(high, low + 1.0)
+    return low

@@ -1,0 +1,87 @@
+"""Prompts: how they are cut into steps, how long one takes, and TTFT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.formula import formula
+from planner.physics import forward
+from planner.physics.forward import Machine
+from planner.physics.roofline import pass_seconds
+from planner.specs.layout import Layout
+from planner.specs.profile import Profile
+from planner.work import ONE, ZERO, Column, Entry, Ledger, Work
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One prompt as the engine reads it in.
+
+    Attributes:
+        tokens: tokens to compute, prefix hits left out [tokens].
+        cached: tokens that the prefix cache serves [tokens].
+        chunk: tokens of it in one step [tokens].
+        chunks: steps it takes (may be fractional: the mean over prompts).
+    """
+
+    tokens: float
+    cached: float
+    chunk: float
+    chunks: float
+
+
+def prompt(isl: float, prefix: float, chunk: float, token_budget: float) -> Prompt:
+    """Cut a prompt into steps.
+
+    Args:
+        isl: prompt length [tokens].
+        prefix: share of it that the prefix cache serves; at least one token is always computed.
+        chunk: tokens a step asked for (0 = the whole prompt).
+        token_budget: most tokens that one engine step takes; inf = no limit.
+    """
+    cached = min(prefix * isl, isl - 1.0)
+    tokens = isl - cached
+    largest = min(token_budget, chunk) if chunk else token_budget
+    size = min(tokens, largest)
+    return Prompt(tokens, cached, size, tokens / size)
+
+
+def prefill_share(machine: Machine, layout: Layout, work: Prompt) -> Ledger:
+    """Attention of one chunk: the prompt's whole attention, spread evenly over its chunks."""
+    step = forward.prefill_pass(work.tokens * ONE, work.cached * ONE)
+    return tuple(_divided(entry, work.chunks) for entry in forward.prefill_cores(machine, layout, step))
+
+
+def _divided(entry: Entry, chunks: float) -> Entry:
+    """An entry whose work is spread over several launches; this is one of them."""
+    w = entry.work
+    return Entry(
+        entry.name,
+        entry.group,
+        Work(w.kind, w.precision, w.flops / chunks, w.hbm_bytes / chunks, w.launches, w.link_bytes, w.messages, w.length),
+    )
+
+
+def chunk_ledger(machine: Machine, layout: Layout, work: Prompt) -> Ledger:
+    """One step that reads one chunk of a lone prompt."""
+    step = forward.prefill_pass(work.chunk * ONE, ZERO, ONE / work.chunks)
+    return (*forward.matrices(machine, layout, step), *prefill_share(machine, layout, work), forward.host(ZERO))
+
+
+def prompt_seconds(machine: Machine, profile: Profile, layout: Layout, work: Prompt) -> Column:
+    """Time to read in a lone prompt on an idle replica [s]."""
+    return work.chunks * pass_seconds(chunk_ledger(machine, layout, work), profile)
+
+
+@formula("fit to public serving measurements: front end and tokenisation cost a constant, first steps run slower", "s")
+def unloaded_ttft(prompt_time: Column, fixed: float, factor: float) -> Column:
+    """Time to first token on an idle replica."""
+    return fixed + factor * prompt_time  # [s]
+
+
+@formula("definition: an arriving request waits half a running step on average, before any queue", "s")
+def ttft_seconds(unloaded: Column, step: Column) -> Column:
+    """Time to first token before queues are modelled."""
+    return unloaded + np.asarray(step) / 2.0  # [s]

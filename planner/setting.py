@@ -1,0 +1,144 @@
+"""A scenario with everything looked up: the objects that evaluation works with."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from planner.catalog.accelerators import accelerator
+from planner.catalog.custom import custom_model
+from planner.catalog.engines import engine
+from planner.catalog.models import model
+from planner.catalog.prices import default_price, prices
+from planner.catalog.profiles import profile
+from planner.physics.forward import Machine
+from planner.physics.kv import Allocation, CacheComponent, cache_components
+from planner.physics.memory import allocation_rules
+from planner.physics.weights import formats
+from planner.serving.decode import Decoding
+from planner.serving.prefill import Prompt, prompt
+from planner.specs.accelerator import Accelerator, DefaultPrice, Price
+from planner.specs.engine import Engine
+from planner.specs.model import ModelSpec
+from planner.specs.precision import CACHE
+from planner.specs.profile import Conventions, Profile, conventions
+from planner.specs.scenario import Scenario
+
+DISAGGREGATED_REASON = "prefill=disaggregated is not modelled yet: use colocated or excluded"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a device-hour costs in this scenario.
+
+    Attributes:
+        price: $ per device-hour; None = not known, the user is asked.
+        instance: devices per rented instance (1 = single devices).
+        default: the range that a default price was taken from; None when the scenario names its price.
+        quoted: the provider's price when the scenario names a provider.
+    """
+
+    price: float | None
+    instance: int
+    default: DefaultPrice | None
+    quoted: Price | None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All categories of one scenario, resolved, and the numbers that engines default to."""
+
+    scenario: Scenario
+    model: ModelSpec
+    gpu: Accelerator
+    engine: Engine
+    profile: Profile
+    convention: Conventions
+    machine: Machine
+    cache: tuple[CacheComponent, ...]
+    allocation: Allocation
+    prompt: Prompt
+    decoding: Decoding
+    utilisation: float
+    max_seqs: int
+    token_budget: int
+    max_len: int | None
+    cost: Cost
+
+
+@functools.lru_cache(maxsize=512)
+def resolve(scenario: Scenario) -> Setting:
+    """Look up everything that a scenario names.
+
+    Raises:
+        CatalogueError: for an id that the catalogue does not hold.
+        ModelConfigError: for a custom model that cannot be sized.
+    """
+    spec = custom_model(scenario.x) if scenario.model == "custom" and scenario.x else model(scenario.model)
+    gpu = accelerator(scenario.gpu)
+    return assemble(scenario, spec, gpu, engine(scenario.engine, None, gpu))
+
+
+def assemble(
+    scenario: Scenario, spec: ModelSpec, gpu: Accelerator, rules: Engine, engine_version: str | None = None
+) -> Setting:
+    """A setting from resolved objects (measurement tables name versions and shapes that no scenario field holds)."""
+    clock = profile(scenario.profile, gpu, scenario.engine, engine_version=engine_version)
+    convention = conventions(scenario.profile)
+    cache = CACHE[scenario.kv]
+    machine = Machine(spec, formats(spec, scenario.weights, convention), cache, scenario.imbalance, convention)
+    budget = scenario.token_budget or rules.token_budget
+    work = prompt(scenario.isl, scenario.prefix, scenario.chunk, budget if convention.overheads else float("inf"))
+    context = scenario.isl + scenario.osl / 2.0
+    here = work if scenario.prefill == "colocated" else None
+    return Setting(
+        scenario=scenario,
+        model=spec,
+        gpu=gpu,
+        engine=rules,
+        profile=clock,
+        convention=convention,
+        machine=machine,
+        cache=cache_components(spec, cache, convention.index_key_bytes),
+        allocation=allocation_rules(rules, budget, convention),
+        prompt=work,
+        decoding=Decoding(machine, clock, context, float(scenario.osl), here),
+        utilisation=_utilisation(scenario, rules, convention),
+        max_seqs=scenario.max_seqs or rules.max_num_seqs,
+        token_budget=budget,
+        max_len=scenario.max_len or spec.max_len,
+        cost=_cost(scenario),
+    )
+
+
+def _utilisation(scenario: Scenario, rules: Engine, convention: Conventions) -> float:
+    """Share of memory that the engine may use: asked, else the convention's, else the engine's own."""
+    if scenario.util is not None:
+        return scenario.util
+    return rules.memory_utilisation if convention.utilisation is None else convention.utilisation
+
+
+def _cost(scenario: Scenario) -> Cost:
+    """Price of a device-hour by the catalogue's rule; never invented."""
+    quoted = _quoted(scenario)
+    instance = (quoted.per_instance_gpus or 1) if quoted else 1
+    if scenario.price is not None:
+        return Cost(scenario.price, instance, None, quoted)
+    if quoted is not None:
+        return Cost(quoted.usd_per_hour, instance, None, quoted)
+    found = default_price(scenario.gpu, kind=scenario.price_kind, provider=scenario.provider)
+    return Cost(None if found is None else found.usd_per_hour, 1, found, None)
+
+
+def _quoted(scenario: Scenario) -> Price | None:
+    """The newest USD price of the named provider and kind; None when no provider is named or it has none."""
+    if scenario.provider is None:
+        return None
+    named = [
+        price
+        for price in prices(scenario.gpu)
+        if price.provider.casefold() == scenario.provider.casefold()
+        and price.kind == scenario.price_kind
+        and price.currency == "USD"
+    ]
+    return max(named, key=lambda price: price.date, default=None)

@@ -1,0 +1,1 @@
+"""What exists (models, accelerators, engines, prices) and what is asked (scenario): plain frozen objects."""

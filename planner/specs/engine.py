@@ -1,0 +1,65 @@
+"""Serving engines: limits, memory rules and scheduling constants of one version, each with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Budget = Literal["total", "static", "free"]
+"""What an engine's memory share is a share of; `KV` below is what is left for the cache on one device.
+
+- `total` (vLLM): KV = share · total − weights − activation − runtime (− graphs when they are in the budget).
+- `static` (SGLang): KV = share · (total − runtime) − weights; activations and graphs live in the rest.
+- `free` (TensorRT-LLM): KV = share · (total − weights − activation − runtime − graphs).
+
+`total` is what the framework reports: `Accelerator.engine_memory`.
+"""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine version as it behaves out of the box on one accelerator.
+
+    Attributes:
+        id: `vllm`, `sglang`, `trtllm`, `vllm-ascend`.
+        version: the version that the defaults below were read from.
+        memory_utilisation: default share of device memory the engine may use; of what, see `budget`.
+        block_size: cache tokens per block.
+        max_num_seqs, token_budget: default most sequences and most tokens in one step.
+        sampler_bytes_per_logit: activation peak = this · max_num_seqs · vocab [B]; 0 = not taken from the budget.
+        activation_floor: smallest activation peak at the default token budget [B].
+        runtime_bytes: NCCL, CUDA context and other non-framework memory by TP degree [B], ascending pairs (tp, bytes);
+            the nearest tabulated degree at or below holds.
+        graph_base, graph_per_weight_byte: CUDA-graph memory = graph_base [B] + graph_per_weight_byte · weights of one
+            device [B]; in budgets that include graphs this is the engine's estimate, which is what it subtracts.
+        graphs_in_budget: whether graph memory is taken out of the utilisation budget.
+        supports_kv, supports_weights: precisions that the engine can serve, as the scenario names them.
+        sources: field -> where its number comes from.
+        budget: how the memory share is applied.
+        since: first version of the era whose rules these are; empty = the oldest known.
+    """
+
+    id: str
+    name: str
+    version: str
+    date: str
+    memory_utilisation: float
+    block_size: int
+    max_num_seqs: int
+    token_budget: int
+    sampler_bytes_per_logit: float
+    activation_floor: float
+    runtime_bytes: tuple[tuple[int, float], ...]
+    graphs_in_budget: bool
+    graph_base: float
+    graph_per_weight_byte: float
+    supports_kv: tuple[str, ...]
+    supports_weights: tuple[str, ...]
+    sources: dict[str, str] = field(hash=False)
+    notes: tuple[str, ...] = ()
+    budget: Budget = "total"
+    since: str = ""
+
+    def __hash__(self) -> int:
+        """Identity: one engine, one era, one set of device defaults."""
+        return hash((self.id, self.version, self.since, self.max_num_seqs, self.token_budget, self.memory_utilisation))

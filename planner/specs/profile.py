@@ -1,0 +1,147 @@
+"""Law constants: how a speed profile turns work into seconds on one accelerator under one engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+Kind = Literal[
+    "gemm", "experts", "attn_decode", "mla_decode", "attn_prefill", "mla_prefill", "state", "elementwise", "index"
+]
+"""Operator kinds that the law has constants for. Collectives have laws of their own."""
+
+Tag = Literal["published", "fitted", "borrowed", "assumed"]
+"""Where a constant comes from: a vendor or paper, a fit to this accelerator's kernels, a fit to another's, a convention."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """Constants of `seconds = floor + ((flops/(eff_flops·peak))^p + (bytes/(eff_bw·bandwidth))^p)^(1/p)`.
+
+    Attributes:
+        floor: time of a launch that does nothing [s].
+        eff_bw, eff_flops: reachable fraction of the peaks below (above 1 only where an on-chip cache helps).
+        p: sharpness of the corner; `inf` is the plain roofline.
+        peak: FLOP/s that `eff_flops` was fitted against.
+        bandwidth: B/s that `eff_bw` was fitted against.
+        rise, rise_scale: decode attention's extra term `rise·(1 − exp(−t_mem/rise_scale))` [s]; 0 elsewhere.
+        half_length: prefill attention reaches half of `eff_flops` at this prompt length [tokens]; 0 elsewhere.
+        tag, source, rows, median_error: provenance of the fit.
+        note: what stands between this law and a timed kernel of the engine, precision and accelerator; empty = nothing.
+    """
+
+    floor: float
+    eff_bw: float
+    eff_flops: float
+    p: float
+    peak: float
+    bandwidth: float
+    rise: float = 0.0
+    rise_scale: float = 1.0
+    half_length: float = 0.0
+    tag: Tag = "fitted"
+    source: str = ""
+    rows: int = 0
+    median_error: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class CollectiveLaw:
+    """`seconds = alpha(n) + traffic / bus_bandwidth(n)` of one collective, tabulated by group size.
+
+    `devices`, `alpha` [s] and `bus_bandwidth` [B/s] are parallel tuples, ascending in `devices`. Traffic follows the
+    nccl-tests convention: an all-reduce of `b` bytes over `n` ranks moves `2(n−1)/n · b` through the bus bandwidth.
+    Between tabulated sizes the constants are interpolated in log(n); beyond the largest they are held.
+    """
+
+    devices: tuple[int, ...]
+    alpha: tuple[float, ...]
+    bus_bandwidth: tuple[float, ...]
+    tag: Tag = "fitted"
+    source: str = ""
+
+    def constants(self, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Alpha [s] and bus bandwidth [B/s] for group sizes `n` (any shape)."""
+        at = np.log2(np.maximum(n, 1.0))
+        grid = np.log2(np.asarray(self.devices, dtype=float))
+        return np.interp(at, grid, self.alpha), np.interp(at, grid, self.bus_bandwidth)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """All constants for one (profile, accelerator, engine), resolved; nothing is looked up later.
+
+    Attributes:
+        id: `measured`, `textbook` or `custom`.
+        per_operator: apply the law operator by operator (`measured`) or once to the summed work of the pass (`textbook`).
+        laws: by (kind, kernel precision); every kind has at least (kind, "bf16").
+        all_reduce: intra-domain all-reduce.
+        host_step: host time a step [s]; host_sequence: host time per running sequence and step [s].
+        phi: share of a prompt's prefill cost that lands on the steps of running sequences (the scheduler's).
+        band: 80 % band of measured/predicted TPOT, as (low, high) factors.
+        borrowed_from: accelerator whose kernels stand in; None = this accelerator's own.
+        expert_layer_extra: extra time of each expert layer with block-FP8 weights in this engine version [s].
+        expert_imbalance: load of the slowest expert rank over the mean, minus one, at 8 or more expert ranks;
+            it grows with log2(ep)/3 below.
+    """
+
+    id: str
+    per_operator: bool
+    laws: dict[tuple[str, str], Law] = field(hash=False)
+    all_reduce: CollectiveLaw
+    host_step: float
+    host_sequence: float
+    phi: float
+    band: tuple[float, float]
+    borrowed_from: str | None = None
+    notes: tuple[str, ...] = ()
+    expert_layer_extra: float = 0.0
+    expert_imbalance: float = 0.0
+    ttft_fixed: float = 0.0
+    """Front-end time of a request before its prompt is computed [s]."""
+    ttft_factor: float = 1.0
+    """How much longer a lone prompt takes than its kernels."""
+
+    def law(self, kind: str, precision: str) -> Law:
+        """The law for an operator kind at a kernel precision, falling back to the kind's BF16 constants."""
+        found = self.laws.get((kind, precision))
+        return self.laws[(kind, "bf16")] if found is None else found
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """How a profile counts, beside how it clocks; see the last section of the contract for the textbook's.
+
+    Attributes:
+        causal: prefill attention skips the masked half (the textbook counts 4·S², all of it).
+        head_all_tokens: the output head runs for every prompt token instead of the last one.
+        nominal_bytes: weights take their nominal bytes, every weight in the named precision.
+        marketing_memory: memory is the marketing figure instead of what the driver shows.
+        utilisation: share of memory to use when the scenario names none; None = the engine's own.
+        cache_utilisation: share of the cache pool that paging leaves usable.
+        overheads: activations, graphs, runtime and block rounding are counted.
+        index_key_bytes: bytes of one element of a sparse-index key, scales included.
+        expert_imbalance: the slowest expert rank's load is above the mean (see `ffn.imbalance`).
+    """
+
+    causal: bool
+    head_all_tokens: bool
+    nominal_bytes: bool
+    marketing_memory: bool
+    utilisation: float | None
+    cache_utilisation: float
+    overheads: bool
+    index_key_bytes: float
+    expert_imbalance: bool
+
+
+TEXTBOOK = Conventions(False, True, True, True, 1.0, 0.96, False, 2.0, False)
+MEASURED = Conventions(True, False, False, False, None, 1.0, True, 132 / 128, True)
+
+
+def conventions(profile_id: str) -> Conventions:
+    """The counting conventions that go with a profile."""
+    return TEXTBOOK if profile_id == "textbook" else MEASURED

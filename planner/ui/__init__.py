@@ -1,0 +1,1 @@
+"""The dashboard: the only part that knows Streamlit."""

@@ -1,0 +1,51 @@
+"""What operators cost one device, before any clock: `Work`, and named rows of it, the `Ledger`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Column: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Work:
+    """One operator on one device, per launch.
+
+    Attributes:
+        kind: operator kind (`gemm`, `experts`, `attn_decode` … or `all_reduce`).
+        precision: kernel precision (`bf16`, `fp8` …), chooses law and peak.
+        flops: floating-point operations of one launch [FLOP].
+        hbm_bytes: bytes that one launch moves between memory and chip [B].
+        launches: how often the pass launches it.
+        link_bytes: payload of one collective [B]; messages: group size of the collective (1 = none).
+        length: prompt length that prefill attention's efficiency depends on [tokens]; 0 elsewhere.
+    """
+
+    kind: str
+    precision: str
+    flops: Column
+    hbm_bytes: Column
+    launches: Column
+    link_bytes: Column
+    messages: Column
+    length: Column
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named row of a ledger; `group` is what charts and sentences call it (weights, kv, experts, collectives, host)."""
+
+    name: str
+    group: str
+    work: Work
+
+
+Ledger: TypeAlias = tuple[Entry, ...]
+"""One pass on one device, operator by operator."""
+
+ZERO: Column = np.zeros(1)
+ONE: Column = np.ones(1)

@@ -1,0 +1,59 @@
+"""The answer in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.answer import answer
+from planner.specs.scenario import Scenario
+from tests.samples import SCENARIO, plan
+
+
+def test_fits() -> None:
+    assert answer(plan()) == (
+        "Fits. 92 concurrent requests per replica, bound by TPOT; 6 replicas of 4 × H100 SXM 80 GB serve 20 requests/s "
+        "for $48.20 an hour, $0.410 per million good tokens."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"fits": False, "kv_pool_bytes": 0.0, "weights_bytes": 80e9, "binds": "weights"}, "5.80 GB are missing"),
+        (
+            {"fits": False, "b_max_kv": 0, "kv_capacity_tokens_rank": 1000, "binds": "kv", "meets_sla": False},
+            "holds 1,000 tokens per rank and one request needs 1,280: 280 tokens are missing",
+        ),
+        ({"fits": False, "batch": 400, "meets_sla": False}, "holds 366 requests per replica, not 400: 34 too many"),
+        (
+            {"fits": False, "binds": "layout", "reason": "tp must divide the heads"},
+            "Does not fit. Tp must divide the heads.",
+        ),
+        ({"meets_sla": False, "tpot_ms": 80.0}, "TPOT is 80.0 ms and 50.0 ms are promised (30.0 ms too long)"),
+        ({"meets_sla": False, "ttft_ms": 1200.0}, "TTFT is 1.20 s and 200 ms are promised (1.00 s too long)"),
+        ({"engine_ok": False, "meets_sla": False, "reason": "no int4"}, "vllm does not serve it. No int4."),
+        ({"batch": 93}, "admits 92 concurrent requests per replica, not 93"),
+        ({"batch": 60}, "60 of at most 92 concurrent requests per replica"),
+        ({"usd_per_hour": None, "usd_per_m_goodput": None}, "at a price that is not known."),
+        (
+            {"scenario": SCENARIO.with_(qps=0.0), "replicas": 1},
+            "1 replica of 4 × H100 SXM 80 GB gives 1,860 output tokens/s",
+        ),
+        ({"scenario": SCENARIO.with_(fix_replicas=2), "replicas": 2}, "carry only 11.6 of 20 requests/s"),
+        ({"scenario": SCENARIO.with_(spare=1)}, "6 replicas (1 spare)"),
+    ],
+)
+def test_says_what_and_by_how_much(changes: dict[str, Any], said: str) -> None:
+    assert said in answer(plan(**changes))
+
+
+def test_never_says_fits_of_what_does_not() -> None:
+    for changes in ({"fits": False}, {"meets_sla": False}, {"engine_ok": False}, {"batch": 1000}):
+        assert not answer(plan(**changes)).startswith("Fits. ")
+
+
+def test_one_sequence_is_singular() -> None:
+    one = plan(b_max=1, batch=1, scenario=Scenario(), replicas=1)
+    assert answer(one).startswith("Fits. 1 concurrent request per replica")
