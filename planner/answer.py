@@ -7,7 +7,7 @@ from typing import Final
 from planner.catalog.accelerators import accelerator
 from planner.plan import Plan
 from planner.specs.spelling import decimal
-from planner.units import DASH, gigabytes, show, whole
+from planner.units import gigabytes, show, whole
 
 BOUND_BY: Final = {
     "weights": "weights",
@@ -24,9 +24,9 @@ BOUND_BY: Final = {
 def answer(plan: Plan) -> str:
     """One sentence (or two) that answers the planner's question; what is missing and by how much when it does not fit."""
     if not plan.fits:
-        return f"Does not fit. {_missing(plan)}"
+        return _missing(plan)
     if not plan.engine_ok:
-        return f"Fits in memory, but {plan.scenario.engine} does not serve it. {_sentence(plan.reason)}"
+        return f"Fits in memory, but {plan.scenario.engine} does not serve it: {_reason(plan)}."
     if not plan.meets_sla:
         return f"Fits in memory, but breaks the promise. {_late(plan)}"
     if plan.batch > plan.b_max:
@@ -74,6 +74,12 @@ def _load(plan: Plan) -> str:
 _ROUNDING: Final = 1 - 1e-9
 
 
+def _rate(plan: Plan, serving: int) -> str:
+    if plan.output_tok_s is None:
+        return "one token a request"
+    return show(plan.output_tok_s * serving, "output tokens/s")
+
+
 def _cost(plan: Plan) -> str:
     if plan.usd_per_hour is None:
         return " at a price that is not known"
@@ -86,14 +92,14 @@ def _cost(plan: Plan) -> str:
 def _missing(plan: Plan) -> str:
     """What does not fit, and by how much, on the tightest device."""
     if plan.binds == "layout":
-        return _sentence(plan.reason)
+        return f"Does not fit: {_reason(plan)}."
     if plan.kv_pool_bytes > 0:
         return _no_room(plan)
     inside = plan.weights_bytes + plan.activation_bytes + plan.runtime_bytes
     needed = inside if inside > plan.usable_bytes else inside + plan.graph_bytes
-    takes = f"{gigabytes(needed)} of the {gigabytes(plan.usable_bytes)} usable per device"
+    need = f"{gigabytes(needed)} per device and {gigabytes(plan.usable_bytes)} are usable"
     weights = f"weights alone {gigabytes(plan.weights_bytes)}"
-    return f"Weights and the engine take {takes} ({weights}): {gigabytes(needed - plan.usable_bytes)} are missing."
+    return f"Does not fit. Weights and the engine need {need} ({weights}): {gigabytes(needed - plan.usable_bytes)} are missing."
 
 
 def _no_room(plan: Plan) -> str:
@@ -101,9 +107,9 @@ def _no_room(plan: Plan) -> str:
     asked, held = plan.scenario.isl + plan.scenario.osl, plan.kv_capacity_tokens_rank
     if plan.b_max_kv >= 1:
         over = f"{whole(plan.batch - plan.b_max_kv)} too many"
-        return f"The KV pool holds {_counted(plan.b_max_kv, 'request')} per replica, not {whole(plan.batch)}: {over}."
-    missing = f"{whole(asked - held)} tokens are missing" if held < asked else _sentence(plan.reason).rstrip(".")
-    return f"The KV pool holds {whole(held)} tokens per rank and one request needs {whole(asked)}: {missing}."
+        return f"Does not fit. The KV pool holds {_counted(plan.b_max_kv, 'request')} per replica, not {whole(plan.batch)}: {over}."
+    missing = f"{whole(asked - held)} tokens are missing" if held < asked else _reason(plan)
+    return f"Does not fit. The KV pool holds {whole(held)} tokens per rank and one request needs {whole(asked)}: {missing}."
 
 
 def _late(plan: Plan) -> str:
@@ -115,7 +121,7 @@ def _late(plan: Plan) -> str:
         if value is not None and value > promise
     ]
     if not misses:
-        return _sentence(plan.reason)
+        return f"Because {_reason(plan)}."
     return f"With {_counted(max(plan.batch, 1), 'concurrent request')} per replica {' and '.join(misses)}."
 
 
@@ -127,6 +133,6 @@ def _dollars(value: float) -> str:
     return show(value, "$")
 
 
-def _sentence(reason: str) -> str:
-    text = reason.strip() or DASH
-    return text if text.endswith(".") else f"{text[0].upper()}{text[1:]}."
+def _reason(plan: Plan) -> str:
+    """The plan's reason as the second half of a sentence."""
+    return plan.reason.strip().rstrip(".") or "no reason is known"

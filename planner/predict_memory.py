@@ -14,7 +14,7 @@ from planner.physics import kv, memory
 from planner.physics.weights import formats, weight_bytes
 from planner.specs.engine import Engine
 from planner.specs.layout import Layout, layout
-from planner.specs.model import ModelSpec
+from planner.specs.model import LatentAttention, ModelSpec
 from planner.specs.precision import CACHE
 from planner.specs.profile import MEASURED
 from planner.work import Column
@@ -55,8 +55,9 @@ def predict_memory(row: Row) -> MemoryPrediction:
         CaseError: when the row does not state model and TP, or names something that is not served.
     """
     shape = _shape(row)
-    token = float(kv.bytes_per_token(shape.parts, shape.layout.tp, shape.layout.pp)[0]) / degree(row, "dcp")
     rules = _rules(row)
+    held = kv.allocated(shape.parts, memory.allocation_rules(rules, rules.token_budget, MEASURED))
+    token = float(kv.bytes_per_token(held, shape.layout.tp, shape.layout.pp)[0]) / degree(row, "dcp")
     total, share = _device_bytes(row), number(row, "mem_util")
     if total is None or share is None:
         what = "accelerator memory" if total is None else "memory utilisation"
@@ -75,12 +76,27 @@ def _shape(row: Row) -> Shape:
     tp, pp, dp = degree(row, "tp"), degree(row, "pp"), degree(row, "dp")
     at = _placed(row, tp, pp, dp)
     weights, own = weight_precision(row.get("weight_quant", ""), model, name)
-    cache, default = cache_precision(row.get("kv_dtype", ""), "bf16")
+    cache, default = cache_precision(row.get("kv_dtype", ""), _default_cache(row, model))
     kinds = formats(model, weights, MEASURED)
-    total = float(weight_bytes(model, kinds, at, 0.0, MEASURED)[0])
-    parts = kv.cache_components(model, CACHE[cache], MEASURED.index_key_bytes)
+    draft = row.get("spec_decode", "").lower()
+    total = float(weight_bytes(model, kinds, at, 0.0, MEASURED, mtp="mtp" in draft)[0])
+    parts = kv.cache_components(_with_drafter(model, draft), CACHE[cache], MEASURED.index_key_bytes, mtp="mtp" in draft)
     said = (*(["weights as the checkpoint's"] if own else []), *([f"{cache} cache by default"] if default else []))
     return Shape(model, at, parts, total, said)
+
+
+def _default_cache(row: Row, model: ModelSpec) -> str:
+    """Cache precision when a row states none: BF16, except for sparse attention in SGLang, which stores FP8."""
+    sparse = any(isinstance(g.attention, LatentAttention) and g.attention.index for g in model.groups)
+    return "fp8" if sparse and row.get("engine", "").startswith("sglang") else "bf16"
+
+
+def _with_drafter(model: ModelSpec, draft: str) -> ModelSpec:
+    """The model with an EAGLE drafter, which is one more layer of its first kind; others as they are."""
+    if "eagle" not in draft:
+        return model
+    first = replace(model.groups[0], count=model.groups[0].count + 1)
+    return replace(model, groups=(first, *model.groups[1:]))
 
 
 def _placed(row: Row, tp: int, pp: int, dp: int) -> Layout:

@@ -11,6 +11,7 @@ from planner.catalog.engines import engine
 from planner.catalog.models import model
 from planner.catalog.prices import default_price, prices
 from planner.catalog.profiles import profile
+from planner.physics.ffn import Skew
 from planner.physics.forward import Machine
 from planner.physics.kv import Allocation, CacheComponent, cache_components
 from planner.physics.memory import allocation_rules
@@ -86,7 +87,8 @@ def assemble(
     clock = profile(scenario.profile, gpu, scenario.engine, engine_version=engine_version)
     convention = conventions(scenario.profile)
     cache = CACHE[scenario.kv]
-    machine = Machine(spec, formats(spec, scenario.weights, convention), cache, scenario.imbalance, convention)
+    skew = Skew(scenario.imbalance, clock.expert_imbalance)
+    machine = Machine(spec, formats(spec, scenario.weights, convention), cache, skew, convention)
     budget = scenario.token_budget or rules.token_budget
     work = prompt(scenario.isl, scenario.prefix, scenario.chunk, budget if convention.overheads else float("inf"))
     context = scenario.isl + scenario.osl / 2.0

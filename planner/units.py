@@ -5,6 +5,7 @@ GB is 10^9 bytes and GiB is 2^30 bytes; whoever shows bytes says which of the tw
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Annotated, Final, TypeAlias
 
@@ -130,6 +131,11 @@ def _joined(number: str, unit: str) -> str:
     return f"{number} {unit}" if unit else number
 
 
+def _counted(unit: str, value: float) -> str:
+    """A count with its noun, which loses its plural for one."""
+    return f"{whole(value)} {unit.removesuffix('s') if value == 1 else unit}"
+
+
 _COUNTED: Final = ("tokens", "sequences", "experts", "workers", "replicas", "GPUs", "bytes/token", "requests")
 
 _SHOWN: Final = {
@@ -139,4 +145,4 @@ _SHOWN: Final = {
     "GB": gigabytes,
     "GiB": gibibytes,
     "%": _percent,
-} | {unit: (lambda value, unit=unit: f"{whole(value)} {unit}") for unit in _COUNTED}
+} | {unit: functools.partial(_counted, unit) for unit in _COUNTED}

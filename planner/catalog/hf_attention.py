@@ -205,7 +205,10 @@ def delta_net(shape: Shape) -> LinearAttention:
     fields, hidden = shape.fields, shape.hidden
     key_heads = fields.integer("linear_num_key_heads", high=MOST_HEADS)
     value_heads = fields.integer("linear_num_value_heads", high=MOST_HEADS)
-    key_dim, value_dim = fields.integer("linear_key_head_dim", high=10**5), fields.integer("linear_value_head_dim", high=10**5)
+    key_dim, value_dim = (
+        fields.integer("linear_key_head_dim", high=10**5),
+        fields.integer("linear_value_head_dim", high=10**5),
+    )
     kernel = fields.integer("linear_conv_kernel_dim", high=1000)
     keys, values = key_heads * key_dim, value_heads * value_dim
     return LinearAttention(

@@ -15,9 +15,9 @@ from dataclasses import replace
 from planner.catalog.hf_attention import attention
 from planner.catalog.hf_ffn import feed_forward
 from planner.catalog.hf_fields import Fields
+from planner.catalog.hf_kept import stored_groups
 from planner.catalog.hf_keys import check_finite, check_refused, ignored_note, leftovers
 from planner.catalog.hf_layers import BLOCK_ATTENTION, BLOCK_FFN, attention_plan, ffn_plan
-from planner.catalog.hf_kept import stored_groups
 from planner.catalog.hf_precision import storage
 from planner.catalog.hf_shape import BLOCK_LETTERS, Shape, read_shape
 from planner.catalog.hf_vision import vision_params
@@ -124,7 +124,9 @@ def _text_fields(outer: Fields) -> Fields:
 
 
 def _tied(fields: Fields, outer: Fields, shape: Shape) -> bool:
-    stated = [place.boolean("tie_word_embeddings", False) for place in (fields, outer) if place.has("tie_word_embeddings")]
+    stated = [
+        place.boolean("tie_word_embeddings", False) for place in (fields, outer) if place.has("tie_word_embeddings")
+    ]
     if stated:
         return stated[0]
     shape.assume(f"tie_word_embeddings is not stated: taken as {str(shape.convention.tied).lower()}")

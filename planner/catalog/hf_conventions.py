@@ -110,9 +110,7 @@ CONVENTIONS: dict[str, Convention] = {
     "nemotron_h": Convention(plain_ffn=True),
     "falcon": Convention(plain_ffn=True, norm_bias=True, tied=True, ffn_ratio=4),
     "opt": Convention(plain_ffn=True, norm_bias=True, tied=True, all_bias=True, learned_positions=2),
-    "bloom": Convention(
-        plain_ffn=True, norm_bias=True, tied=True, all_bias=True, ffn_ratio=4, embedding_norm=True
-    ),
+    "bloom": Convention(plain_ffn=True, norm_bias=True, tied=True, all_bias=True, ffn_ratio=4, embedding_norm=True),
     "phi": Convention(plain_ffn=True, norm_bias=True, all_bias=True, norms=1, head_bias=True),
     "starcoder2": Convention(plain_ffn=True, norm_bias=True, all_bias=True, tied=True, windows="all"),
 }

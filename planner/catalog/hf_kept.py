@@ -26,6 +26,8 @@ ATTENTION = ("self_attn", "linear_attn", "attn", "mixer")
 SHARED = ("shared_experts", "shared_expert")
 ROUTED = ("experts",)
 DENSE = ("mlp", "feed_forward")
+ELSEWHERE = ("visual", "vision", "audio", "mtp")
+"""Parts of names outside the main model's layers."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,16 @@ def stored_groups(groups: Sequence[LayerGroup], prediction: Sequence[LayerGroup]
     if stored.precision == "bf16":
         return Stored(tuple(groups), tuple(prediction), "bf16")
     layers = sum(group.count for group in groups)
-    marked = tuple(_marked(group, stored.kept, layers) for group in groups)
+    names = [name for name in stored.kept if not any(word in name for word in ELSEWHERE)]
+    marked = tuple(_marked(group, names, layers) for group in groups)
     if any(isinstance(group.ffn, ExpertFFN) for group in groups) and (stored.experts_only or _experts_only(marked)):
         note = f"only the routed experts are taken as {stored.precision}"
         return Stored(tuple(groups), tuple(prediction), "bf16", stored.precision, (note,))
     kept = {linear.name for group in marked for linear in _quantisable(group) if not linear.quantised}
     kept -= {linear.name for group in groups for linear in _quantisable(group) if not linear.quantised}
     notes = (f"kept at 16 bits by the checkpoint: {', '.join(sorted(kept))}",) if kept else ()
-    return Stored(marked, tuple(_marked(group, stored.kept, layers) for group in prediction), stored.precision, None, notes)
+    predicted = tuple(_marked(group, names, layers) for group in prediction)
+    return Stored(marked, predicted, stored.precision, None, notes)
 
 
 def _experts_only(groups: Sequence[LayerGroup]) -> bool:
@@ -113,11 +117,15 @@ def _spared(linears: Sequence[Linear], names: Sequence[str], words: Sequence[str
     here = [name for name in names if any(word in name for word in words)]
     whole = _covers([name for name in here if name.rstrip("*.").endswith(tuple(words))], count)
     return tuple(
-        replace(linear, quantised=linear.quantised and not (whole or _covers([n for n in here if linear.name in n], count)))
+        replace(
+            linear, quantised=linear.quantised and not (whole or _covers([n for n in here if linear.name in n], count))
+        )
         for linear in linears
     )
 
 
 def _covers(names: Sequence[str], count: int) -> bool:
     """Whether the names reach at least half of `count` layers (a name without a number reaches all)."""
-    return any(not any(letter.isdigit() for letter in name) for name in names) or (bool(names) and 2 * len(names) >= count)
+    return any(not any(letter.isdigit() for letter in name) for name in names) or (
+        bool(names) and 2 * len(names) >= count
+    )

@@ -59,40 +59,43 @@ _TRAINING = """
     _name_or_path architectures auto_map model_type transformers_version torch_dtype dtype torchscript use_bfloat16
     attention_dropout embd_pdrop resid_pdrop hidden_dropout hidden_dropout_prob attention_probs_dropout_prob
     layer_dropout classifier_dropout dropout activation_dropout initializer_range initializer_factor init_std
-    aux_loss_alpha router_aux_loss_coef router_z_loss_coef seq_aux output_router_logits router_jitter_noise pretraining_tp
-    moe_aux_loss_coeff use_cache output_attentions output_hidden_states output_scores return_dict gradient_checkpointing
-    return_dict_in_generate finetuning_task problem_type task_specific_params id2label label2id num_reward_heads
-    ep_size moe_router_dtype moe_shared_expert_overlap slow_but_exact unk_token_id masked_softmax_fusion
-    bias_dropout_fusion offset_alibi layerdrop do_layer_norm_before _remove_final_layer_norm is_decoder
-    layer_norm_elementwise_affine attention_softmax_in_fp32 attn_implementation _attn_implementation
+    aux_loss_alpha router_aux_loss_coef router_z_loss_coef seq_aux output_router_logits router_jitter_noise
+    pretraining_tp moe_aux_loss_coeff use_cache output_attentions output_hidden_states output_scores return_dict
+    gradient_checkpointing return_dict_in_generate finetuning_task problem_type task_specific_params id2label
+    label2id num_reward_heads ep_size moe_router_dtype moe_shared_expert_overlap slow_but_exact unk_token_id
+    masked_softmax_fusion bias_dropout_fusion offset_alibi layerdrop do_layer_norm_before _remove_final_layer_norm
+    is_decoder layer_norm_elementwise_affine attention_softmax_in_fp32 attn_implementation _attn_implementation
     scale_attention_softmax_in_fp32 skip_bias_add skip_bias_add_qkv norm_type embedding_dropout residual_dropout
-    mlp_dropout unsloth_version unsloth_fixed keys_to_ignore_at_inference model_name use_fused_rope apply_query_key_layer_scaling
+    mlp_dropout unsloth_version unsloth_fixed keys_to_ignore_at_inference model_name use_fused_rope
+    apply_query_key_layer_scaling
 """
 _TOKENS = """
     bos_token_id eos_token_id pad_token_id sep_token_id cls_token_id mask_token_id decoder_start_token_id
-    forced_bos_token_id forced_eos_token_id suppress_tokens begin_suppress_tokens bad_words_ids prefix tokenizer_class
-    max_length min_length do_sample early_stopping num_beams num_beam_groups diversity_penalty temperature top_k top_p
-    typical_p repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size num_return_sequences
-    exponential_decay_length_penalty remove_invalid_values tf_legacy_loss tie_encoder_decoder chunk_size_feed_forward
-    ignore_index num_logits_to_keep eoa_token_index image_token_index video_token_index media_placeholder_token_id
-    language_model_only generation_config chat_template
+    forced_bos_token_id forced_eos_token_id suppress_tokens begin_suppress_tokens bad_words_ids prefix
+    tokenizer_class max_length min_length do_sample early_stopping num_beams num_beam_groups diversity_penalty
+    temperature top_k top_p typical_p repetition_penalty length_penalty no_repeat_ngram_size
+    encoder_no_repeat_ngram_size num_return_sequences exponential_decay_length_penalty remove_invalid_values
+    tf_legacy_loss tie_encoder_decoder chunk_size_feed_forward ignore_index num_logits_to_keep eoa_token_index
+    image_token_index video_token_index media_placeholder_token_id language_model_only generation_config
+    chat_template
 """
 _ARITHMETIC = """
     hidden_act hidden_activation activation_function mlp_hidden_act mamba_hidden_act swiglu_limit swiglu_alpha
     rms_norm_eps norm_eps layer_norm_epsilon layer_norm_eps layernorm_epsilon norm_epsilon rope_theta rope_scaling
     rope_parameters rope_interleave rope_local_base_freq rotary_dim rotary_pct partial_rotary_factor rotary_emb_base
-    initial_context_length original_max_position_embeddings indexer_rope_interleave use_mrope rope_type position_embedding_type
-    attn_logit_softcapping final_logit_softcapping query_pre_attn_scalar logit_scale attention_multiplier
-    embedding_multiplier residual_multiplier logits_scaling attn_temperature_tuning floor_scale attn_scale qk_layernorm_eps
-    routed_scaling_factor scoring_func topk_method norm_topk_prob n_group topk_group moe_router_activation_func
-    moe_norm_min router_scoring use_routing_bias use_moe_router_bias moe_use_aux_free moe_router_scaling_factor moe_gate
-    use_grouped_topk num_expert_group moe_renormalize shared_moe_mode norm_min routed_scaling
-    moe_router_use_sigmoid norm_expert_weight use_gemma_norm residual_in_fp32 rescale_prenorm_residual 
-    layernorm_full_attention_alpha layernorm_full_attention_beta layernorm_linear_attention_alpha
-    layernorm_linear_attention_beta layernorm_mlp_alpha layernorm_mlp_beta postnorm alibi time_step_floor time_step_limit
-    time_step_max time_step_min time_step_rank use_mamba_kernels chunk_size expand output_gate_type
-    attention_value_scale apply_residual_connection_post_layernorm use_bidirectional_attention use_parallel_residual
-    index_share_for_mtp_iteration mamba_chunk_size cache_implementation rope_ratio
+    initial_context_length original_max_position_embeddings indexer_rope_interleave use_mrope rope_type
+    position_embedding_type attn_logit_softcapping final_logit_softcapping query_pre_attn_scalar logit_scale
+    attention_multiplier embedding_multiplier residual_multiplier logits_scaling attn_temperature_tuning floor_scale
+    attn_scale qk_layernorm_eps routed_scaling_factor scoring_func topk_method norm_topk_prob n_group topk_group
+    moe_router_activation_func moe_norm_min router_scoring use_routing_bias use_moe_router_bias moe_use_aux_free
+    moe_router_scaling_factor moe_gate use_grouped_topk num_expert_group moe_renormalize shared_moe_mode norm_min
+    routed_scaling moe_router_use_sigmoid norm_expert_weight use_gemma_norm residual_in_fp32
+    rescale_prenorm_residual layernorm_full_attention_alpha layernorm_full_attention_beta
+    layernorm_linear_attention_alpha layernorm_linear_attention_beta layernorm_mlp_alpha layernorm_mlp_beta postnorm
+    alibi time_step_floor time_step_limit time_step_max time_step_min time_step_rank use_mamba_kernels chunk_size
+    expand output_gate_type attention_value_scale apply_residual_connection_post_layernorm
+    use_bidirectional_attention use_parallel_residual index_share_for_mtp_iteration mamba_chunk_size
+    cache_implementation rope_ratio
 """
 HARMLESS = frozenset((_TRAINING + _TOKENS + _ARITHMETIC).split())
 """Keys that change neither bytes nor floating-point work."""
@@ -105,11 +108,11 @@ OUTER_PREFIXES = (
 """Beginnings of keys that describe a tower of a multimodal model, beside its text part."""
 
 SMELLS = (
-    "layer", "head", "expert", "attn", "attention", "window", "rank", "dim", "size", "moe", "mlp", "ffn", "kv", "cache",
-    "mamba", "ssm", "linear", "conv", "sparse", "index", "compress", "latent", "share", "vision", "audio", "mtp", "nextn",
-    "quant", "pattern", "block", "state", "group", "proj", "lora", "depth", "width", "interval", "freq", "step", "bits",
-    "embed", "bias", "norm", "gate", "chunk", "stride", "recurrent", "encoder", "cross", "adapter", "router", "hybrid",
-    "topk", "top_k", "num_", "n_", "swa",
+    "layer", "head", "expert", "attn", "attention", "window", "rank", "dim", "size", "moe", "mlp", "ffn", "kv",
+    "cache", "mamba", "ssm", "linear", "conv", "sparse", "index", "compress", "latent", "share", "vision", "audio",
+    "mtp", "nextn", "quant", "pattern", "block", "state", "group", "proj", "lora", "depth", "width", "interval",
+    "freq", "step", "bits", "embed", "bias", "norm", "gate", "chunk", "stride", "recurrent", "encoder", "cross",
+    "adapter", "router", "hybrid", "topk", "top_k", "num_", "n_", "swa",
 )  # fmt: skip
 """Parts of a key's name that suggest structure."""
 
@@ -178,7 +181,9 @@ def smells(key: str) -> bool:
 
 def is_empty(value: object) -> bool:
     """Null, false, zero, or an empty string, list or object."""
-    return value is None or value is False or (isinstance(value, int | float) and value == 0) or value in ("", [], {}, ())
+    return (
+        value is None or value is False or (isinstance(value, int | float) and value == 0) or value in ("", [], {}, ())
+    )
 
 
 def ignored_note(keys: Iterable[str]) -> tuple[str, ...]:

@@ -62,9 +62,8 @@ def _stated_types(shape: Shape) -> Plan:
     if interval and interval != plan:
         raise shape.fields.refuse("full_attention_interval", "disagrees with layer_types")
     shape.fields.skip("sliding_window_pattern", "_sliding_window_pattern", "max_window_layers", "no_rope_layers")
-    if not shape.fields.boolean("use_sliding_window", True):
-        if "window" in plan:
-            raise shape.fields.refuse("use_sliding_window", "disagrees with layer_types")
+    if not shape.fields.boolean("use_sliding_window", True) and "window" in plan:
+        raise shape.fields.refuse("use_sliding_window", "disagrees with layer_types")
     return plan
 
 
@@ -228,12 +227,17 @@ def _ranged(shape: Shape) -> Statement | None:
     return "moe_layer_start_index", _plan(shape, lambda i: first <= i <= end and (i + 1) % every == 0, "moe", "dense")
 
 
+def is_layer_word(word: str) -> bool:
+    """Whether the word spells a layer's number."""
+    return word.isascii() and word.isdecimal() and len(word) <= len(str(LAYERS))
+
+
 def _enumerated(shape: Shape) -> Statement | None:
     text = shape.fields.text("moe_layers_enum")
     if not text:
         return None
     numbers = text.split(",")
-    if len(numbers) > LAYERS or not all(number.strip().isdecimal() and len(number) < 8 for number in numbers):
+    if len(numbers) > LAYERS or not all(is_layer_word(number.strip()) for number in numbers):
         raise shape.fields.refuse("moe_layers_enum", "must be layer numbers separated by commas")
     layers = {int(number) for number in numbers}
     return "moe_layers_enum", _plan(shape, lambda layer: layer in layers, "moe", "dense")

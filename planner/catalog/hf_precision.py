@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.catalog.hf_fields import Fields
@@ -11,6 +12,13 @@ BLOCK = [128, 128]
 
 STORED = {"": "", "bfloat16": "", "float16": "", "float32": "", "bf16": "", "fp16": "", "half": "", "float": ""}
 """Values of `torch_dtype`; anything else is refused."""
+
+FOUR_BITS, EIGHT_BITS = 4, 8
+USUAL_GROUP = 128
+"""Weights that share a 4-bit scale in `Precision("int4")`."""
+
+FLOAT_GROUPS: Mapping[int | None, str] = {16: "nvfp4", 32: "mxfp4"}
+"""Group size of 4-bit floats -> format."""
 
 WEIGHT_ONLY = ("awq", "gptq", "awq_marlin", "gptq_marlin", "auto-round", "auto_round")
 
@@ -91,10 +99,10 @@ def _fp8(section: Fields) -> str:
 
 def _weight_only(section: Fields) -> tuple[str, tuple[str, ...]]:
     key = "w_bit" if section.has("w_bit") else "bits"
-    if section.integer(key, low=1, high=16) != 4:
+    if section.integer(key, low=1, high=16) != FOUR_BITS:
         raise section.refuse(key, "only 4-bit weights are supported with this method")
-    group = section.get("group_size") or section.get("q_group_size") or 128
-    return "int4", _group_note(group, 128)
+    size = section.synonym(("group_size", "q_group_size"), low=-1)
+    return "int4", _group_note(size)
 
 
 def _modelopt(section: Fields) -> str:
@@ -105,27 +113,27 @@ def _modelopt(section: Fields) -> str:
 
 
 def _compressed_tensors(section: Fields) -> tuple[str, tuple[str, ...]]:
-    groups = section.section("config_groups")
-    parents = [section] if groups is None else [group for key in groups.unread() if (group := groups.section(key))]
-    parents = [group for key in section.unread() if key.startswith("group_") and (group := section.section(key))] or parents
+    groups = section.section("config_groups") or section
+    names = [key for key in groups.unread() if key.startswith("group_")]
+    parents = [group for key in names if (group := groups.section(key)) is not None]
     found = {_group_precision(group, section) for group in parents}
     if len(found) != 1:
         raise section.refuse("config_groups", "must state one weight format")
-    precision, group_size = found.pop()
-    return precision, _group_note(group_size, 128) if precision == "int4" else ()
+    precision, size = found.pop()
+    return precision, _group_note(size) if precision == "int4" else ()
 
 
-def _group_precision(group: Fields, section: Fields) -> tuple[str, int]:
+def _group_precision(group: Fields, section: Fields) -> tuple[str, int | None]:
+    """Precision and group size of one group of layers."""
     weights = group.section("weights") or group
-    bits, kind = weights.integer("num_bits", low=1, high=32), weights.text("type", "int")
-    size = weights.optional_integer("group_size", low=-1) or 0
-    inputs = group.section("input_activations")
-    if bits == 8 and kind in ("float", "int"):
-        return _eight_bit(weights, kind), 0
-    if (bits, kind) == (4, "int") and inputs is None:
+    bits, kind = weights.integer("num_bits", high=32), weights.text("type", "int")
+    size = weights.optional_integer("group_size", low=-1)
+    if bits == EIGHT_BITS and kind in ("float", "int"):
+        return _eight_bit(weights, kind), None
+    if (bits, kind) == (FOUR_BITS, "int") and group.section("input_activations") is None:
         return "int4", size
-    if (bits, kind, size) in ((4, "float", 16), (4, "float", 32)):
-        return ("nvfp4" if size == 16 else "mxfp4"), size
+    if bits == FOUR_BITS and kind == "float" and size in FLOAT_GROUPS:
+        return FLOAT_GROUPS[size], size
     raise section.refuse("config_groups", f"{bits}-bit {kind} weights in groups of {size} are not supported")
 
 
@@ -137,7 +145,7 @@ def _eight_bit(weights: Fields, kind: str) -> str:
     return "fp8-block"
 
 
-def _group_note(size: object, usual: int) -> tuple[str, ...]:
-    if not isinstance(size, int) or size in (0, usual):
+def _group_note(size: int | None) -> tuple[str, ...]:
+    if size in (None, USUAL_GROUP):
         return ()
-    return (f"4-bit scales are stored per group of {size}; sized as per group of {usual}",)
+    return (f"4-bit scales are stored per group of {size}; sized as per group of {USUAL_GROUP}",)

@@ -41,7 +41,9 @@ def _count(vision: Fields, outer: Fields, kind: str, hidden: int) -> int | None:
 def _qwen3(vision: Fields) -> int:
     """Qwen3-VL and Qwen3.5: LayerNorm blocks, learned positions, one merger and one more per deepstack layer."""
     h, i, out = (vision.integer(key) for key in ("hidden_size", "intermediate_size", "out_hidden_size"))
-    patch = vision.integer("in_channels", 3) * vision.integer("temporal_patch_size", 2) * vision.integer("patch_size") ** 2
+    patch = (
+        vision.integer("in_channels", 3) * vision.integer("temporal_patch_size", 2) * vision.integer("patch_size") ** 2
+    )
     merged = h * vision.integer("spatial_merge_size", 2) ** 2
     deepstack = len(vision.integers("deepstack_visual_indexes") or ())
     block = 4 * h * h + 4 * h + 2 * h * i + i + h + 4 * h
@@ -55,7 +57,9 @@ def _qwen25(vision: Fields) -> int:
     """Qwen2.5-VL: gated blocks with biases, RMSNorm, rotary positions."""
     h, i = vision.integer("hidden_size", 1280), vision.integer("intermediate_size", 3420)
     out = vision.integer("out_hidden_size", 3584)
-    patch = vision.integer("in_chans", 3) * vision.integer("temporal_patch_size", 2) * vision.integer("patch_size", 14) ** 2
+    patch = (
+        vision.integer("in_chans", 3) * vision.integer("temporal_patch_size", 2) * vision.integer("patch_size", 14) ** 2
+    )
     merged = h * vision.integer("spatial_merge_size", 2) ** 2
     block = 4 * h * h + 4 * h + 3 * h * i + 2 * i + h + 2 * h
     merger = h + merged * merged + merged + merged * out + out

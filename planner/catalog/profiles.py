@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import cache
 
@@ -49,11 +48,6 @@ def profile_laws_as_fitted(accelerator_id: str) -> dict[tuple[str, str, str], La
     return {key: record.as_law() for key, record in kernels(accelerator_id).by_key.items()}
 
 
-def expert_imbalance(ep: float) -> float:
-    """Load of the slowest expert rank over the mean at EP degree `ep`, as the measured profile assumes it."""
-    return 1.0 + serving().constant["expert_imbalance"].value * min(1.0, math.log2(max(ep, 1.0)) / 3.0)
-
-
 def _measured(accelerator: Accelerator, engine_id: str, engine_version: str | None) -> Profile:
     """The measured profile."""
     look = _lookup(accelerator, engine_id)
@@ -72,6 +66,8 @@ def _measured(accelerator: Accelerator, engine_id: str, engine_version: str | No
         notes=tuple(_notes(look, engine_id, era)),
         expert_layer_extra=_expert_layer_extra(look, era),
         expert_imbalance=constant["expert_imbalance"].of(look.engine),
+        ttft_fixed=constant["ttft_fixed"].of(look.engine),
+        ttft_factor=constant["ttft_factor"].of(look.engine),
     )
 
 

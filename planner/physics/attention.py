@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planner.formula import formula
+from planner.physics.kv import latent_bytes
 from planner.specs.model import Attention, GroupedAttention, LatentAttention, LinearAttention
 from planner.specs.precision import Precision
 from planner.specs.profile import Conventions
@@ -130,7 +131,7 @@ def _latent_decode(
     """Absorbed decode attention over the latent; with a sparse index it reads top-k tokens and scans the index."""
     limit = EVERYTHING if mla.index is None else mla.index.top_k
     read = np.minimum(context, limit) / dcp
-    width = (mla.kv_lora_rank + mla.rope_dim) * cache.bytes
+    width = latent_bytes(mla, cache)
     rows = sequences * new_tokens
     flops = decode_flops(rows, mla.heads, tp, mla.kv_lora_rank + mla.rope_dim, mla.kv_lora_rank, read)
     moved = decode_traffic(sequences, width, 1, tp, read)
@@ -194,7 +195,7 @@ def _latent_prefill(
     limit = EVERYTHING if mla.index is None else float(mla.index.top_k)
     pairs = attended_pairs(tokens, behind, limit, convention.causal)
     flops = prefill_flops(pairs, mla.heads, tp, mla.nope_dim + mla.rope_dim, mla.v_head_dim)
-    width = (mla.kv_lora_rank + mla.rope_dim) * cache.bytes
+    width = latent_bytes(mla, cache)
     moved = prefill_traffic(tokens, behind, width, 1, tp)
     work = Work("mla_prefill", cache.id, flops, moved, count * ONE, ZERO, ONE, tokens + behind)
     core = Entry("prefill attention", "prefill", work)

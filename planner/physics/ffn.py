@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from planner.formula import formula
@@ -11,6 +13,14 @@ from planner.specs.model import DenseFFN, ExpertFFN, FeedForward, Linear, linear
 from planner.specs.precision import Precision
 from planner.specs.profile import Conventions
 from planner.work import ONE, ZERO, Column, Entry, Work
+
+
+@dataclass(frozen=True)
+class Skew:
+    """How unevenly experts are hit: the slowest rank's load over the mean as asked, or the excess that is expected."""
+
+    asked: float | None
+    excess: float
 
 
 @formula("definition: two operations a weight and token", "FLOP")
@@ -33,11 +43,11 @@ def distinct_experts(count: int, top_k: int, tokens: Column) -> Column:
     return count * (1.0 - missed)  # [experts]
 
 
-@formula("fit to public serving measurements: slowest rank 1.25 × the mean from ep = 8 on (range 1.0–1.6)", "1")
-def imbalance(ep: Column, on: bool) -> Column:
+@formula("fit to public serving measurements: the excess is reached at 8 expert ranks (0.25, range 0.0–0.6)", "1")
+def imbalance(ep: Column, excess: float) -> Column:
     """Load of the slowest expert rank over the mean rank's."""
-    spread = np.minimum(1.0, np.log2(ep) / 3.0)  # [1]
-    return 1.0 + 0.25 * on * spread  # [1]
+    reached = np.minimum(1.0, np.log2(ep) / 3.0)  # [1]
+    return 1.0 + excess * reached  # [1]
 
 
 @formula("definition: the slowest rank's share of the distinct experts, at most what it stores", "experts")
@@ -91,7 +101,7 @@ def feed_forward(
     tokens: Column,
     layout: Layout,
     count: int,
-    imbalance_asked: float | None,
+    skew: Skew,
     convention: Conventions,
 ) -> list[Entry]:
     """Entries of a feed-forward block, `count` layers of it; `tokens` are one attention rank's."""
@@ -102,7 +112,7 @@ def feed_forward(
             always = gemms(
                 ffn.shared + ffn.outer, kinds.dense, kinds, tokens, layout.tp, count, "weights", convention
             )
-            routed = experts(ffn, kinds.experts, tokens * layout.dp, layout, imbalance_asked, convention)
+            routed = experts(ffn, kinds.experts, tokens * layout.dp, layout, skew, convention)
             return [*always, Entry("experts", "experts", routed_times(routed, count))]
         case _:
             return []
@@ -113,13 +123,12 @@ def experts(
     precision: Precision,
     tokens: Column,
     layout: Layout,
-    imbalance_asked: float | None,
+    skew: Skew,
     convention: Conventions,
 ) -> Work:
     """Work of one layer's routed experts on the slowest rank, one grouped kernel, for all tokens of the replica."""
     params = linear_params(ffn.expert)
-    computed = imbalance(layout.ep, convention.expert_imbalance)
-    load = computed if imbalance_asked is None else np.maximum(imbalance_asked, 1.0) * ONE
+    load = imbalance(layout.ep, skew.excess) if skew.asked is None else skew.asked * ONE
     distinct = distinct_experts(ffn.count, ffn.top_k, tokens)
     touched = rank_experts(distinct, ffn.count, layout.ep, load)
     flops = expert_flops(tokens, ffn.top_k, params, layout.ep * layout.expert_tp, load)

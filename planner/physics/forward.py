@@ -66,7 +66,7 @@ class Machine:
     model: ModelSpec
     formats: Formats
     cache: Precision
-    imbalance: float | None
+    skew: ffn.Skew
     convention: Conventions
 
 
@@ -99,7 +99,7 @@ def matrices(machine: Machine, layout: Layout, step: Pass) -> Ledger:
         )  # fmt: skip
     for feed, count in feeds:
         entries += ffn.feed_forward(
-            feed, machine.formats, step.tokens, layout, count, machine.imbalance, convention
+            feed, machine.formats, step.tokens, layout, count, machine.skew, convention
         )
     return (*entries, _head(machine, layout, step), *_small(machine, layout, step, attentions, feeds))
 

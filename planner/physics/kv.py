@@ -63,8 +63,7 @@ def _components(group: LayerGroup, precision: Precision, index_key_bytes: float)
             window = UNBOUNDED if gqa.window is None else float(gqa.window)
             return [CacheComponent("keys and values", group.count, width, 0.0, gqa.kv_heads, window)]
         case LatentAttention() as mla:
-            width = (mla.kv_lora_rank + mla.rope_dim) * precision.bytes
-            latent = CacheComponent("latent", group.count, width, 0.0, 1, UNBOUNDED)
+            latent = CacheComponent("latent", group.count, latent_bytes(mla, precision), 0.0, 1, UNBOUNDED)
             if mla.index is None or mla.index.heads == 0:
                 return [latent]
             keys = mla.index.dim * index_key_bytes
@@ -74,6 +73,17 @@ def _components(group: LayerGroup, precision: Precision, index_key_bytes: float)
             return [CacheComponent("recurrent state", group.count, 0.0, fixed, state.state_shards, UNBOUNDED)]
         case _:
             return []
+
+
+def latent_bytes(mla: LatentAttention, precision: Precision) -> float:
+    """Bytes of one token's latent in one layer.
+
+    Sparse-attention kernels keep an FP8 latent with a float32 scale per 128 elements and the rotary part in BF16
+    (656 B for 512 + 64 elements, as engines print); other kernels store both parts in the cache precision.
+    """
+    if mla.index is not None and precision.bytes == 1.0:
+        return mla.kv_lora_rank * (1.0 + 4.0 / 128.0) + mla.rope_dim * 2.0
+    return (mla.kv_lora_rank + mla.rope_dim) * precision.bytes
 
 
 def _merged(parts: list[CacheComponent]) -> tuple[CacheComponent, ...]:

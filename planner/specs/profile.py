@@ -124,7 +124,6 @@ class Conventions:
         cache_utilisation: share of the cache pool that paging leaves usable.
         overheads: activations, graphs, runtime and block rounding are counted.
         index_key_bytes: bytes of one element of a sparse-index key, scales included.
-        expert_imbalance: the slowest expert rank's load is above the mean (see `ffn.imbalance`).
     """
 
     causal: bool
@@ -135,11 +134,10 @@ class Conventions:
     cache_utilisation: float
     overheads: bool
     index_key_bytes: float
-    expert_imbalance: bool
 
 
-TEXTBOOK = Conventions(False, True, True, True, 1.0, 0.96, False, 2.0, False)
-MEASURED = Conventions(True, False, False, False, None, 1.0, True, 132 / 128, True)
+TEXTBOOK = Conventions(False, True, True, True, 1.0, 0.96, False, 2.0)
+MEASURED = Conventions(True, False, False, False, None, 1.0, True, 132 / 128)
 
 
 def conventions(profile_id: str) -> Conventions:

@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
-from planner.catalog.models import model_ids
 
 from planner.catalog.accelerators import accelerator_ids
+from planner.catalog.models import model_ids
 from planner.catalog.prices import providers
 from planner.catalog.scenarios import preset_ids
 from planner.errors import InputError, LinkError

@@ -159,6 +159,17 @@ def test_requirements_are_pinned() -> None:
     ] == []
 
 
+def test_links_between_documents_lead_somewhere() -> None:
+    links = [
+        (name, target)
+        for name, text in texts().items()
+        if name.endswith(".md")
+        for target in re.findall(r"\]\(([^)#\s]+)", text)
+        if "://" not in target
+    ]
+    assert [f"{name} -> {target}" for name, target in links if not (ROOT / name).parent.joinpath(target).exists()] == []
+
+
 def test_documents_from_the_code_are_fresh(document: Callable[[str, str], None]) -> None:
     spec = importlib.util.spec_from_file_location("documents", ROOT / ".ci" / "docs.py")
     generator = importlib.util.module_from_spec(spec)

@@ -29,6 +29,7 @@ from planner.units import show, unit_of
         (0.0009996, "", "0.00100"),
         (1234567, "", "1,230,000"),
         (468750, "tokens", "468,750 tokens"),
+        (1, "replicas", "1 replica"),
         (80e9, "bytes", "80.0 GB"),
         (80e9, "GB", "80.0 GB"),
         (80 * 2**30, "GiB", "80.0 GiB"),
