@@ -50,9 +50,8 @@ def _capacity(plan: Plan) -> str:
 
 def _service(plan: Plan) -> str:
     spare = f" ({whole(plan.scenario.spare)} spare)" if plan.scenario.spare else ""
-    pool = (
-        f" and a prefill pool ({whole(plan.gpus)} devices in all)" if plan.scenario.prefill == "disaggregated" else ""
-    )
+    apart = plan.scenario.prefill == "disaggregated"
+    pool = f" and a prefill pool ({whole(plan.gpus)} devices in all)" if apart else ""
     return f"{_counted(plan.replicas, 'replica')}{spare} of {devices(plan)}{pool} {_load(plan)}{_cost(plan)}"
 
 
@@ -61,17 +60,19 @@ def _load(plan: Plan) -> str:
     serving = plan.replicas - plan.scenario.spare
     one, qps = plan.replicas == 1, plan.scenario.qps
     if qps == 0:
-        rate = None if plan.output_tok_s is None else plan.output_tok_s * serving
-        return f"{'gives' if one else 'give'} {show(rate, 'output tokens/s')}"
-    carried = (
-        None if plan.output_tok_s is None else plan.output_tok_s * serving * plan.scenario.load / plan.scenario.osl
-    )
+        return f"{'gives' if one else 'give'} {_rate(plan, serving)}"
+    carried = None if plan.output_tok_s is None else plan.output_tok_s * serving * _per_request(plan)
     if carried is not None and carried < qps * _ROUNDING:
         return f"{'carries' if one else 'carry'} only {show(carried)} of {decimal(qps)} requests/s"
     return f"{'serves' if one else 'serve'} {decimal(qps)} requests/s"
 
 
 _ROUNDING: Final = 1 - 1e-9
+
+
+def _per_request(plan: Plan) -> float:
+    """Requests that may be planned for per token of throughput."""
+    return plan.scenario.load / plan.scenario.osl
 
 
 def _rate(plan: Plan, serving: int) -> str:
@@ -83,10 +84,8 @@ def _rate(plan: Plan, serving: int) -> str:
 def _cost(plan: Plan) -> str:
     if plan.usd_per_hour is None:
         return " at a price that is not known"
-    per_token = (
-        "" if plan.usd_per_m_goodput is None else f", {_dollars(plan.usd_per_m_goodput)} per million good tokens"
-    )
-    return f" for {_dollars(plan.usd_per_hour)} an hour{per_token}"
+    hour, good = show(plan.usd_per_hour, "$"), plan.usd_per_m_goodput
+    return f" for {hour} an hour" if good is None else f" for {hour} an hour, {show(good, '$')} per million good tokens"
 
 
 def _missing(plan: Plan) -> str:
@@ -106,8 +105,8 @@ def _no_room(plan: Plan) -> str:
     """By how much the cache pool is too small: for one request, or for the batch asked for."""
     asked, held = plan.scenario.isl + plan.scenario.osl, plan.kv_capacity_tokens_rank
     if plan.b_max_kv >= 1:
-        over = f"{whole(plan.batch - plan.b_max_kv)} too many"
-        return f"Does not fit. The KV pool holds {_counted(plan.b_max_kv, 'request')} per replica, not {whole(plan.batch)}: {over}."
+        over = f"not {whole(plan.batch)}: {whole(plan.batch - plan.b_max_kv)} too many"
+        return f"Does not fit. The KV pool holds {_counted(plan.b_max_kv, 'request')} per replica, {over}."
     missing = f"{whole(asked - held)} tokens are missing" if held < asked else _reason(plan)
     return f"Does not fit. The KV pool holds {whole(held)} tokens per rank and one request needs {whole(asked)}: {missing}."
 
@@ -127,10 +126,6 @@ def _late(plan: Plan) -> str:
 
 def _counted(count: float, noun: str) -> str:
     return f"{whole(count)} {noun}{'' if count == 1 else 's'}"
-
-
-def _dollars(value: float) -> str:
-    return show(value, "$")
 
 
 def _reason(plan: Plan) -> str:

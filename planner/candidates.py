@@ -11,15 +11,19 @@ import numpy.typing as npt
 from planner.specs.accelerator import Accelerator
 from planner.specs.layout import Column, Layout
 from planner.specs.model import (
+    Attention,
     DenseFFN,
     ExpertFFN,
     GroupedAttention,
-    LatentAttention,
+    Linear,
     LinearAttention,
     ModelSpec,
 )
 
 Flags = npt.NDArray[np.bool_]
+
+UNKNOWN_DOMAIN = 8
+"""Largest TP where the scale-up domain is not known: the devices of a usual host."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,8 @@ class Candidates:
     @property
     def rows(self) -> int:
         """Rows that evaluating them makes."""
-        across = 1 if self.batch is None else self.batch.shape[1]
-        return self.layout.tp.shape[0] * across
+        across = 1 if self.batch is None else int(self.batch.shape[1])
+        return int(self.layout.tp.shape[0]) * across
 
 
 def candidates(layout: Layout, batch: Column | None = None) -> Candidates:
@@ -59,91 +63,107 @@ def rules(model: ModelSpec, gpu: Accelerator) -> tuple[Rule, ...]:
     return (*_unpriced_rules(), *_head_rules(model), *_width_rules(model), *_expert_rules(model), *_domain_rules(gpu))
 
 
+Broken = Callable[[Layout], Flags]
+
+
 def _unpriced_rules() -> tuple[Rule, ...]:
     """Degrees whose communication is not modelled: refused rather than priced as free."""
-    return tuple(
-        Rule(field, f"{field} above 1 is not modelled yet: use {field}=1", _above_one(field), unpriced=True)
-        for field in ("pp", "dp", "cp", "dcp")
-    )
-
-
-def _above_one(field: str) -> Callable[[Layout], Flags]:
-    def broken(layout: Layout) -> Flags:
-        degree: Column = getattr(layout, field)
-        return degree > 1
-
-    return broken
+    fields = ("pp", "dp", "cp", "dcp")
+    return tuple(Rule(f, f"{f} above 1 is not modelled yet: use {f}=1", _above(f, 1), unpriced=True) for f in fields)
 
 
 def _head_rules(model: ModelSpec) -> tuple[Rule, ...]:
     """Attention heads divide by TP; KV heads divide by it or are replicated evenly."""
-    found = []
-    for heads in sorted({h for h in (_query_heads(group.attention) for group in model.groups) if h}):
-        found.append(
-            Rule("heads", f"tp does not divide the {heads} attention heads", lambda at, h=heads: h % at.tp != 0)
-        )
-    for kv in sorted({a.kv_heads for a in (g.attention for g in model.groups) if isinstance(a, GroupedAttention)}):
-        found.append(
-            Rule(
-                "kv_heads",
-                f"tp neither divides the {kv} KV heads nor is a multiple of them",
-                lambda at, k=kv: (k % at.tp != 0) & (at.tp % k != 0),
-            )
-        )
-    return tuple(found)
+    blocks = [group.attention for group in model.groups if group.attention is not None]
+    queries = sorted({_query_heads(block) for block in blocks})
+    shared = sorted({block.kv_heads for block in blocks if isinstance(block, GroupedAttention)})
+    heads = [Rule("heads", f"tp does not divide the {n} attention heads", _tp_leaves(n)) for n in queries]
+    text = "tp neither divides the {} KV heads nor is a multiple of them"
+    return (*heads, *(Rule("kv_heads", text.format(n), _uneven(n)) for n in shared))
 
 
-def _query_heads(attention: object) -> int:
+def _query_heads(attention: Attention) -> int:
     """Heads that TP must divide."""
-    match attention:
-        case GroupedAttention() | LatentAttention():
-            return attention.heads
-        case LinearAttention():
-            return attention.state_shards
-        case _:
-            return 0
+    return attention.state_shards if isinstance(attention, LinearAttention) else attention.heads
 
 
 def _width_rules(model: ModelSpec) -> tuple[Rule, ...]:
     """Dense feed-forward widths divide by TP, experts' widths by their share of it."""
-    dense = sorted({_width(g.ffn.linears) for g in model.groups if isinstance(g.ffn, DenseFFN)})
-    expert = sorted({_width(g.ffn.expert) for g in model.groups if isinstance(g.ffn, ExpertFFN)})
+    dense = sorted({_width(group.ffn.linears) for group in model.groups if isinstance(group.ffn, DenseFFN)})
+    expert = sorted({_width(group.ffn.expert) for group in model.groups if isinstance(group.ffn, ExpertFFN)})
+    text = "an expert's width {:,} does not divide by tp·dp·cp/ep"
     return (
-        *(Rule("ffn", f"tp does not divide the feed-forward width {w:,}", lambda at, w=w: w % at.tp != 0) for w in dense),
-        *(
-            Rule("experts", f"an expert's width {w:,} does not divide by tp·dp·cp/ep", lambda at, w=w: w % at.expert_tp != 0)
-            for w in expert
-        ),
+        *(Rule("ffn", f"tp does not divide the feed-forward width {n:,}", _tp_leaves(n)) for n in dense),
+        *(Rule("experts", text.format(n), _expert_tp_leaves(n)) for n in expert),
     )
 
 
-def _width(linears: tuple[object, ...]) -> int:
-    """Intermediate width of a feed-forward block: the narrowest output of its matrices' input side."""
-    first = linears[0]
-    return int(getattr(first, "shards", 1))
+def _width(linears: tuple[Linear, ...]) -> int:
+    """Intermediate width of a feed-forward block: the ways that its matrices divide."""
+    return linears[0].shards
 
 
 def _expert_rules(model: ModelSpec) -> tuple[Rule, ...]:
     """Expert parallelism needs experts, and must divide the stage."""
-    divides = Rule(
-        "ep", "ep does not divide tp·dp·cp (the devices of a pipeline stage)",
-        lambda at: (at.tp * at.dp * at.cp) % at.ep != 0,
-    )  # fmt: skip
+    divides = Rule("ep", "ep does not divide tp·dp·cp (the devices of a pipeline stage)", _ep_leaves)
     if model.has_experts:
         return (divides,)
-    return (Rule("ep", "ep above 1 needs a mixture of experts; this model has none", lambda at: at.ep > 1), divides)
+    return (Rule("ep", "ep above 1 needs a mixture of experts; this model has none", _above("ep", 1)), divides)
 
 
 def _domain_rules(gpu: Accelerator) -> tuple[Rule, ...]:
     """Tensor parallelism stays inside the scale-up domain: what crosses it is not priced yet."""
-    domain = gpu.scale_up_domain
-    if domain is None:
-        return (
-            Rule("domain", f"tp above 8 on {gpu.name}, whose scale-up domain is unknown", lambda at: at.tp > 8),
-        )
-    return (
-        Rule("domain", f"tp exceeds the scale-up domain of {domain} × {gpu.name}", lambda at: at.tp > domain),
-    )
+    if gpu.scale_up_domain is None:
+        reason = f"tp above {UNKNOWN_DOMAIN} on {gpu.name}, whose scale-up domain is unknown"
+        return (Rule("domain", reason, _above("tp", UNKNOWN_DOMAIN)),)
+    reason = f"tp exceeds the scale-up domain of {gpu.scale_up_domain} × {gpu.name}"
+    return (Rule("domain", reason, _above("tp", gpu.scale_up_domain)),)
+
+
+def _above(field: str, limit: int) -> Broken:
+    """Whether a degree exceeds a limit."""
+
+    def broken(layout: Layout) -> Flags:
+        degree: Column = getattr(layout, field)
+        return degree > limit
+
+    return broken
+
+
+def _tp_leaves(size: int) -> Broken:
+    """Whether TP leaves a remainder of a size."""
+
+    def broken(layout: Layout) -> Flags:
+        left: Flags = np.mod(size, layout.tp) != 0
+        return left
+
+    return broken
+
+
+def _uneven(size: int) -> Broken:
+    """Whether TP neither divides a size nor is a multiple of it."""
+
+    def broken(layout: Layout) -> Flags:
+        left: Flags = (np.mod(size, layout.tp) != 0) & (np.mod(layout.tp, size) != 0)
+        return left
+
+    return broken
+
+
+def _expert_tp_leaves(size: int) -> Broken:
+    """Whether the ranks that share an expert leave a remainder of its width."""
+
+    def broken(layout: Layout) -> Flags:
+        left: Flags = np.mod(size, layout.expert_tp) != 0
+        return left
+
+    return broken
+
+
+def _ep_leaves(layout: Layout) -> Flags:
+    """Whether EP leaves a remainder of the devices of a stage."""
+    left: Flags = np.mod(layout.tp * layout.dp * layout.cp, layout.ep) != 0
+    return left
 
 
 def refusals(found: tuple[Rule, ...], layout: Layout) -> npt.NDArray[np.int64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +17,13 @@ from planner.catalog.prices import prices
 from planner.catalog.scenarios import presets
 from planner.errors import Fault, HeadroomError, InputError
 from planner.export import to_csv, to_json
+from planner.predict import predict_file
 from planner.report import plan_text, table
 from planner.share import scenario_from_text
 from planner.single import plan_of
 from planner.specs.scenario import SCENARIO_FIELDS, describe
 from planner.units import DASH
+from planner.validate import as_text, validate
 
 OK: Final = 0
 BAD_INPUT: Final = 2
@@ -142,9 +143,17 @@ def _predict_arguments(parser: argparse.ArgumentParser) -> None:
 def _predict(asked: argparse.Namespace) -> str:
     if asked.out is not None and asked.out.exists() and asked.out.samefile(asked.cases):
         raise InputError((Fault("--out", str(asked.out), "must be another file than the cases"),))
-    predict_file = importlib.import_module("planner.predict").predict_file
     predict_file(str(asked.cases), None if asked.out is None else str(asked.out))
     return ""
+
+
+def _validate_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("cases", metavar="CASES.csv", type=Path, help="measured cases, of serving or of memory")
+    parser.add_argument("--by", metavar="COLUMN", action="append", default=[], help="group the errors by a column too")
+
+
+def _validate(asked: argparse.Namespace) -> str:
+    return as_text(validate(str(asked.cases), asked.by))
 
 
 def _catalogue_arguments(parser: argparse.ArgumentParser) -> None:
@@ -221,7 +230,8 @@ def _field_help() -> str:
 
 COMMANDS: Final = (
     Command("plan", "One plan for a scenario.", _plan_arguments, _plan, epilog=_field_help()),
-    Command("predict", "Predict measured cases.", _predict_arguments, _predict, module="planner.predict"),
+    Command("predict", "Predict measured cases.", _predict_arguments, _predict),
+    Command("validate", "Predict measured cases and say how far off.", _validate_arguments, _validate),
     Command("catalogue", "What is known, with its source.", _catalogue_arguments, _catalogue),
 )
 """All commands; each is offered once the module that it needs is there."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -75,8 +76,6 @@ def _wide(candidates: Candidates) -> list[Candidates]:
 
 def _joined(tables: list[Plans]) -> Plans:
     """Tables one after another."""
-    columns = {}
-    for field in fields(Plans):
-        values = [getattr(table, field.name) for table in tables]
-        columns[field.name] = values[0] if field.name == "reasons" else np.concatenate(values)
-    return Plans(**columns)
+    names = [field.name for field in fields(Plans) if field.name != "reasons"]
+    columns: dict[str, Any] = {name: np.concatenate([getattr(table, name) for table in tables]) for name in names}
+    return replace(tables[0], **columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from planner.serving.decode import rank_batch
 from planner.setting import Setting, resolve
 from planner.specs.layout import Layout, layout
 from planner.specs.scenario import Scenario
-from planner.work import ONE, Entry
+from planner.work import ONE, Entry, Ledger
 
 CURVE_POINTS = 64
 """Batches on the TPOT curve, spread geometrically."""
@@ -45,7 +46,7 @@ def plan_setting(setting: Setting) -> Plan:
     at = _layout(asked)
     batch = None if asked.at_batch is None else np.full((1, 1), float(asked.at_batch))
     row = evaluate_setting(setting, candidates(at, batch))
-    values = {name: _value(row, name) for name in _SCALARS}
+    values: dict[str, Any] = {name: _value(row, name) for name in _SCALARS}
     shown = setting if row.tpot_ms[0] == row.tpot_ms[0] else None
     return Plan(
         **values,
@@ -138,7 +139,7 @@ def _ledger_row(entry: Entry, setting: Setting) -> LedgerRow:
     )
 
 
-def _textbook_shares(rows: list[LedgerRow], entries: forward.Ledger, setting: Setting) -> list[LedgerRow]:
+def _textbook_shares(rows: list[LedgerRow], entries: Ledger, setting: Setting) -> list[LedgerRow]:
     """The textbook clocks the summed work once; each operator is shown its share of the term that wins."""
     timed = [(row, terms(entry.work, setting.profile)) for row, entry in zip(rows, entries, strict=True) if row.group != "host"]
     launches = [_one(entry.work.launches) for entry in entries if entry.group != "host"]

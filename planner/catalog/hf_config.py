@@ -55,7 +55,7 @@ def model_from_json(text: str | bytes, *, id: str = "custom", name: str = "", so
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     repeated = [key for key, times in Counter(key for key, _ in pairs).items() if times > 1]
     if repeated:
-        raise ModelConfigError(repeated[0], "…", "is stated twice")
+        raise ModelConfigError(repeated[0][:80], "…", "is stated twice")
     return dict(pairs)
 
 

@@ -32,7 +32,7 @@ class Fields:
 
     def refuse(self, key: str, reason: str) -> ModelConfigError:
         """The error for a key of this section."""
-        return ModelConfigError(self.scope + key, shown(self._values.get(key)), reason)
+        return ModelConfigError(self.scope + key[:80], shown(self._values.get(key)), reason)
 
     def get(self, key: str) -> object:
         """The raw value (`None` when absent), and a mark that it was looked at."""

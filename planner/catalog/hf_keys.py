@@ -15,6 +15,9 @@ from planner.errors import ModelConfigError
 DEEPEST = 20
 """Deepest nesting that a configuration may have."""
 
+MOST_LISTED = 20
+"""Most ignored keys that a note lists."""
+
 REFUSED: dict[str, str] = {
     "compress_ratios": "attention over compressed tokens is not supported",
     "sparse_attention_config": "block-sparse attention is not supported",
@@ -188,5 +191,6 @@ def is_empty(value: object) -> bool:
 
 def ignored_note(keys: Iterable[str]) -> tuple[str, ...]:
     """One note that lists ignored keys, or none."""
-    listed = ", ".join(sorted(keys))
-    return (f"ignored keys: {listed}",) if listed else ()
+    names = [key[:80] for key in sorted(keys)]
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return (f"ignored keys: {', '.join(names[:MOST_LISTED])}{more}",) if names else ()

@@ -134,9 +134,9 @@ def kept_tokens(tokens: Column, window: float, slack: float, block: int) -> Colu
     """Cached tokens of one sequence in one layer, rounded up to whole blocks."""
     windowed = window + slack  # [tokens]
     kept = np.minimum(tokens, windowed)  # [tokens]
-    margin = block * (tokens > windowed)  # [tokens]
+    margin = np.where(tokens > windowed, block, 0)  # [tokens]
     blocks = np.ceil(kept / block)  # [blocks]
-    return blocks * block + margin  # [tokens]
+    return np.asarray(blocks * block + margin)  # [tokens]
 
 
 @formula("GQA: heads divide by TP up to the KV heads, then replicate; MLA: the latent never divides", "B")

@@ -20,10 +20,10 @@ def usable_bytes(physical: float, utilisation: float) -> float:
 
 
 @formula("engine logs: with chunked prefill the sampler's float32 logits dominate, above a floor", "B")
-def activation_bytes(max_num_seqs: float, vocab: int, per_logit: float, floor: float) -> float:
+def activation_bytes(max_num_seqs: float, vocab: int, per_logit: float, floor: float) -> Column:
     """Activation peak of one device."""
     logits = per_logit * max_num_seqs * vocab  # [B]
-    return np.maximum(logits, floor)  # [B]
+    return np.asarray(np.maximum(logits, floor))  # [B]
 
 
 @formula("engine logs: a base and a share of the weights", "B")

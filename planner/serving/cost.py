@@ -40,4 +40,5 @@ def served_rate(qps: float, osl: float, serving: Column, rate: Column) -> Column
 def dollars_per_million(dollars: Column, rate: Column) -> Column:
     """Cost of a million tokens; NaN where there are none."""
     millions = rate * 3600.0 / 1e6  # [Mtoken/h]
-    return np.divide(dollars, millions, out=np.full(np.broadcast(dollars, rate).shape, np.nan), where=millions > 0.0)  # [$/Mtoken]
+    some = np.where(millions > 0.0, millions, np.nan)  # [Mtoken/h]
+    return dollars / some  # [$/Mtoken]

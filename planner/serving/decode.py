@@ -14,7 +14,7 @@ from planner.physics.roofline import pass_seconds
 from planner.serving.prefill import Prompt, prefill_share
 from planner.specs.layout import Layout
 from planner.specs.profile import Profile
-from planner.work import ONE, Column
+from planner.work import ONE, Column, Ledger
 
 LARGEST_BATCH = 1 << 17
 """Where the search for the largest batch by SLA stops [sequences a replica]."""
@@ -79,7 +79,7 @@ def tpot(decoding: Decoding, layout: Layout, batch: Column) -> tuple[Column, Col
 
 
 def _tpot_per_operator(
-    decoding: Decoding, layout: Layout, step: Pass, plain: forward.Ledger, cores: forward.Ledger
+    decoding: Decoding, layout: Layout, step: Pass, plain: Ledger, cores: Ledger
 ) -> tuple[Column, Column]:
     """TPOT when operators are clocked one by one: attention cores and host drop out of the difference."""
     profile = decoding.profile

@@ -13,7 +13,8 @@ import pytest
 
 from planner.catalog.kernel_laws import ASSUMED_KINDS, PRECISIONS, TIMED_KINDS
 from planner.catalog.profile_records import FOLDER, Serving, kernels, read, serving
-from planner.catalog.profiles import expert_imbalance, profile, profile_laws_as_fitted
+from planner.catalog.profiles import profile, profile_laws_as_fitted
+from planner.physics.ffn import imbalance
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator
 from planner.specs.profile import Law
@@ -290,7 +291,7 @@ def test_textbook_derates_the_910c() -> None:
 
 
 def test_expert_imbalance_grows_to_eight_ranks() -> None:
-    assert [expert_imbalance(ep) for ep in (1, 2, 8, 64)] == pytest.approx([1.0, 1 + 0.25 / 3, 1.25, 1.25])
+    assert imbalance(np.array([1.0, 2.0, 8.0, 64.0]), 0.25) == pytest.approx([1.0, 1 + 0.25 / 3, 1.25, 1.25])
 
 
 @pytest.mark.parametrize(
