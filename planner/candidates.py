@@ -42,9 +42,7 @@ class Candidates:
 
 def candidates(layout: Layout, batch: Column | None = None) -> Candidates:
     """Bring layout columns to shape (n, 1) and batches to (1, m)."""
-    columns = np.broadcast_arrays(layout.tp, layout.pp, layout.dp, layout.ep, layout.cp, layout.dcp)
-    tall = Layout(*(column.reshape(-1, 1) for column in columns))
-    return Candidates(tall, None if batch is None else np.atleast_2d(batch))
+    return Candidates(layout.tall, None if batch is None else np.atleast_2d(batch))
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,9 @@ def _nearest(setting: Setting, row: Plans) -> tuple[Note, ...]:
 def nearest_tp(setting: Setting) -> int | None:
     """The smallest valid tensor-parallel degree at which one full-length sequence fits; None when there is none."""
     degrees = np.arange(1.0, 65.0)
-    table = evaluate_setting(setting, candidates(layout(tp=degrees, ep=np.minimum(degrees, _ep(setting)))))
+    table = evaluate_setting(setting, candidates(layout(tp=degrees)))
     fitting = table.tp[table.fits & table.engine_ok]
     return int(fitting[0]) if fitting.size else None
-
-
-def _ep(setting: Setting) -> float:
-    """Expert parallelism to try: none beyond TP."""
-    return 1.0
 
 
 def _price(setting: Setting) -> tuple[Note, ...]:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from planner.candidates import candidates
 from planner.case_words import CaseError, Row, cache_precision, degree, engine_id, number, weight_precision, whole
 from planner.catalog.accelerators import find_accelerator
 from planner.catalog.engines import engine
 from planner.catalog.models import find_model
 from planner.errors import InputError
-from planner.plan import Plans
-from planner.candidates import candidates
 from planner.evaluate import evaluate_setting
+from planner.plan import Plans
 from planner.setting import Setting, assemble
 from planner.specs.accelerator import Accelerator
 from planner.specs.layout import layout
 from planner.specs.model import ModelSpec
 from planner.specs.scenario import Scenario
-
-import numpy as np
 
 NO_PROMISE_MS = 3_600_000.0
 """A promise so loose that it never binds: cases state none."""
@@ -51,11 +51,11 @@ def predict_serving(row: Row) -> ServingPrediction:
     concurrency = number(row, "concurrency_eff", "concurrency")
     if concurrency is None:
         raise CaseError("concurrency is not stated")
-    plans = _at(setting, row, max(concurrency, 1.0))
+    plans = _at(setting, max(concurrency, 1.0))
     held = float(plans.b_max_kv_mean[0])
     running = min(max(concurrency, 1.0), max(held, 1.0))
     if running < concurrency:
-        plans = _at(setting, row, running)
+        plans = _at(setting, running)
         said = (*said, f"the cache holds {held:.0f} of {concurrency:.0f} sequences")
     return _prediction(plans, setting, said)
 
@@ -80,7 +80,7 @@ def _setting(row: Row, model: ModelSpec, gpu: Accelerator) -> tuple[Setting, tup
     """The scenario of a row, resolved, and which inputs were the engine's or checkpoint's defaults."""
     served = engine_id(row.get("engine", ""))
     weights, own = weight_precision(row.get("weight_precision", ""), model, row.get("model", ""))
-    kv, default_kv = cache_precision(row.get("kv_precision", ""), default_cache(served, gpu, weights, model))
+    kv, default_kv = cache_precision(row.get("kv_precision", ""), default_cache(served, gpu, weights))
     said = (*(["weights as the checkpoint's"] if own else []), *([f"{kv} cache by engine default"] if default_kv else []))
     if row.get("disagg", "no") not in ("no", ""):
         raise CaseError("disaggregated serving is not modelled yet")
@@ -90,7 +90,7 @@ def _setting(row: Row, model: ModelSpec, gpu: Accelerator) -> tuple[Setting, tup
     return assemble(scenario, model, gpu, engine(served, None, gpu), known), said
 
 
-def default_cache(served: str, gpu: Accelerator, weights: str, model: ModelSpec) -> str:
+def default_cache(served: str, gpu: Accelerator, weights: str) -> str:
     """Cache precision when a row states none: the model's own, except in TensorRT-LLM's quantised recipes.
 
     TensorRT-LLM's published FP8 and FP4 checkpoints carry FP8 cache scales; vLLM and SGLang keep the model's type.
@@ -123,7 +123,7 @@ def _length(row: Row, name: str) -> int:
     return max(1, round(number(row, name) or 1.0))
 
 
-def _at(setting: Setting, row: Row, batch: float) -> Plans:
+def _at(setting: Setting, batch: float) -> Plans:
     """The plan of a row at a batch of the whole deployment."""
     asked = setting.scenario
     at = candidates(layout(asked.tp, asked.pp, asked.dp, asked.ep), np.full((1, 1), batch))

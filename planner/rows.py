@@ -83,14 +83,36 @@ class Limits:
 
 def evaluate_block(setting: Setting, part: Candidates) -> Plans:
     """Plans of one block of candidates, layout by layout."""
+    return table(setting, bounds(setting, part.layout), part.batch)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Everything about some layouts that does not depend on the operating batch."""
+
+    clock: decode.Clock
+    rules: tuple[Rule, ...]
+    space: Room
+    unloaded: Column
+    limits: Limits
+
+
+def bounds(setting: Setting, layout: Layout) -> Bounds:
+    """Memory, clock and largest batches of layouts of shape (n, 1)."""
+    clock = decode.clock(setting.decoding, layout)
     found = rules(setting.model, setting.gpu)
-    space = room(setting, part.layout)
-    unloaded = unloaded_ttft(setting, part.layout)
-    limits = _limits(setting, part.layout, found, space, unloaded)
-    batch = np.maximum(limits.largest, 1.0) if part.batch is None else part.batch
-    speed = speed_at(setting, part.layout, batch, unloaded)
-    binds, reason = _binding(setting, part.layout, space, limits, unloaded)
-    return _table(setting, part.layout, found, space, limits, binds, reason, batch, speed)
+    space = room(setting, layout)
+    unloaded = unloaded_ttft(setting, clock)
+    return Bounds(clock, found, space, unloaded, _limits(setting, clock, found, space, unloaded))
+
+
+def table(setting: Setting, known: Bounds, batch: Column | None) -> Plans:
+    """Plans of layouts at given batches (None = each layout's own largest)."""
+    at = np.maximum(known.limits.largest, 1.0) if batch is None else batch
+    following = decode.tpot(known.clock, known.limits.by_sla + 1.0)[0]
+    speed = speed_at(setting, known.clock, at, known.unloaded)
+    binds, reason = _binding(setting, known, following)
+    return _table(setting, known, binds, reason, at, speed)
 
 
 def room(setting: Setting, layout: Layout) -> Room:
@@ -119,9 +141,9 @@ def sequence(setting: Setting, layout: Layout, tokens: float) -> Column:
     return kv.sequence_bytes(setting.cache, tokens * ONE, layout.tp, layout.pp, layout.dcp, setting.allocation)
 
 
-def unloaded_ttft(setting: Setting, layout: Layout) -> Column:
+def unloaded_ttft(setting: Setting, clock: decode.Clock) -> Column:
     """TTFT of a lone request on an idle replica [s]."""
-    time = prefill.prompt_seconds(setting.machine, setting.profile, layout, setting.prompt)
+    time = prefill.prompt_seconds(clock.placed, setting.profile, setting.prompt)
     return prefill.unloaded_ttft(time, setting.profile.ttft_fixed, setting.profile.ttft_factor)
 
 
@@ -130,9 +152,9 @@ def half_step(setting: Setting, step: Column) -> Column:
     return step if setting.convention.overheads else np.zeros(1)
 
 
-def speed_at(setting: Setting, layout: Layout, batch: Column, unloaded: Column) -> Speed:
+def speed_at(setting: Setting, clock: decode.Clock, batch: Column, unloaded: Column) -> Speed:
     """TPOT, TTFT, throughput and goodput at given batches."""
-    tpot, _ = decode.tpot(setting.decoding, layout, batch)
+    tpot, _ = decode.tpot(clock, batch)
     ttft = prefill.ttft_seconds(unloaded, half_step(setting, tpot))
     rate = goodput.output_rate(batch, tpot)
     asked = setting.scenario
@@ -145,34 +167,38 @@ def promised_tpot(setting: Setting) -> float:
     return setting.scenario.sla_tpot_ms / 1e3 if setting.scenario.osl > 1 else float("inf")
 
 
-def _limits(setting: Setting, layout: Layout, found: tuple[Rule, ...], space: Room, unloaded: Column) -> Limits:
+def _limits(
+    setting: Setting, clock: decode.Clock, found: tuple[Rule, ...], space: Room, unloaded: Column
+) -> Limits:
     """The largest batch by cache, by promise and by the engine's seats."""
+    layout = clock.placed.layout
     shape = layout.tp.shape
     seats = min(setting.max_seqs, setting.token_budget) if setting.convention.overheads else np.inf
     broken = refusals(found, layout)
     unpriced = np.isin(broken, [index for index, rule in enumerate(found) if rule.unpriced])
-    by_sla = _largest_by_sla(setting, layout, unloaded)
+    by_sla = _largest_by_sla(setting, clock, unloaded)
     return Limits(space.held, by_sla, np.broadcast_to(seats * layout.dp, shape), broken, unpriced)
 
 
-def _largest_by_sla(setting: Setting, layout: Layout, unloaded: Column) -> Column:
+def _largest_by_sla(setting: Setting, clock: decode.Clock, unloaded: Column) -> Column:
     """Largest batch at which mean TPOT and TTFT keep the promise; 0 where one sequence breaks it."""
     sla_tpot, sla_ttft = promised_tpot(setting), setting.scenario.sla_ttft_ms / 1e3
 
     def keeps(batch: Column) -> Flags:
-        tpot, _ = decode.tpot(setting.decoding, layout, batch)
+        tpot, _ = decode.tpot(clock, batch)
         ttft = prefill.ttft_seconds(unloaded, half_step(setting, tpot))
         return np.asarray((tpot <= sla_tpot) & (ttft <= sla_ttft))
 
-    return decode.largest_batch(keeps, layout.tp.shape)
+    return decode.largest_batch(keeps, clock.placed.layout.tp.shape)
 
 
-def _binding(
-    setting: Setting, layout: Layout, space: Room, limits: Limits, unloaded: Column
-) -> tuple[Codes, Codes]:
-    """What limits each layout, and why it cannot serve where it cannot; the first that applies."""
-    engine = engine_reason(setting)
-    promise = np.where(_first_token_breaks(setting, layout, limits.by_sla, unloaded), CODE["ttft"], CODE["tpot"])
+def _binding(setting: Setting, known: Bounds, following: Column) -> tuple[Codes, Codes]:
+    """What limits each layout, and why it cannot serve where it cannot; the first that applies.
+
+    `following` is the TPOT at one sequence more than the promise admits.
+    """
+    engine, limits, space = engine_reason(setting), known.limits, known.space
+    promise = np.where(_first_token_breaks(setting, known, following), CODE["ttft"], CODE["tpot"])
     slow = np.where(promise == CODE["ttft"], SLOW_FIRST, SLOW_TOKEN)
     cases: list[tuple[object, object, object]] = [
         (limits.broken >= 0, CODE["layout"], len(REASONS) + limits.broken),
@@ -184,15 +210,15 @@ def _binding(
         (limits.by_sla == limits.largest, promise, OK),
         (limits.seats == limits.largest, CODE["engine"], OK),
     ]
-    when, binds, reasons = ([np.broadcast_to(np.asarray(x), layout.tp.shape) for x in column] for column in zip(*cases, strict=True))
+    shape = limits.held.shape
+    when, binds, reasons = ([np.broadcast_to(np.asarray(x), shape) for x in each] for each in zip(*cases, strict=True))
     return np.select(when, binds, CODE["none"]), np.select(when, reasons, OK)
 
 
-def _first_token_breaks(setting: Setting, layout: Layout, by_sla: Column, unloaded: Column) -> Flags:
+def _first_token_breaks(setting: Setting, known: Bounds, following: Column) -> Flags:
     """Whether the next larger batch breaks the TTFT promise while TPOT still holds."""
-    tpot, _ = decode.tpot(setting.decoding, layout, by_sla + 1.0)
-    ttft = prefill.ttft_seconds(unloaded, half_step(setting, tpot))
-    return np.asarray((ttft > setting.scenario.sla_ttft_ms / 1e3) & (tpot <= promised_tpot(setting)))
+    ttft = prefill.ttft_seconds(known.unloaded, half_step(setting, following))
+    return np.asarray((ttft > setting.scenario.sla_ttft_ms / 1e3) & (following <= promised_tpot(setting)))
 
 
 def engine_reason(setting: Setting) -> int:
@@ -230,18 +256,9 @@ def _money(setting: Setting, devices: Column, speed: Speed) -> tuple[Column, Col
     return serving, dollars, cost.dollars_per_million(dollars, served), cost.dollars_per_million(dollars, good)
 
 
-def _table(
-    setting: Setting,
-    layout: Layout,
-    found: tuple[Rule, ...],
-    space: Room,
-    limits: Limits,
-    binds: Codes,
-    reason: Codes,
-    batch: Column,
-    speed: Speed,
-) -> Plans:
+def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: Column, speed: Speed) -> Plans:
     """All columns of a block, flattened layout by layout."""
+    layout, space, limits, found = known.clock.placed.layout, known.space, known.limits, known.rules
     asked, devices = setting.scenario, layout.devices
     shape = np.broadcast_shapes(layout.tp.shape, batch.shape)
     serving, dollars, per_output, per_good = _money(setting, devices, speed)
@@ -257,7 +274,7 @@ def _table(
     def flat(column: object) -> np.ndarray:
         return np.ascontiguousarray(np.broadcast_to(np.asarray(column), shape)).reshape(-1)
 
-    def known(column: object, where: Flags) -> np.ndarray:
+    def valid(column: object, where: Flags) -> np.ndarray:
         return flat(np.where(where, np.asarray(column), np.nan))
 
     return Plans(
@@ -270,8 +287,8 @@ def _table(
         tp=flat(layout.tp), pp=flat(layout.pp), dp=flat(layout.dp),
         ep=flat(layout.ep), cp=flat(layout.cp), dcp=flat(layout.dcp),
         gpus_per_replica=flat(devices),
-        replicas=known(serving + asked.spare, timed),
-        gpus=known((serving + asked.spare) * devices, timed),
+        replicas=valid(serving + asked.spare, timed),
+        gpus=valid((serving + asked.spare) * devices, timed),
         physical_bytes=flat(space.physical),
         usable_bytes=flat(space.usable),
         withheld_bytes=flat(space.physical - space.usable),
@@ -285,18 +302,18 @@ def _table(
         kv_capacity_tokens=flat(space.tokens_rank * layout.dp),
         b_max_kv=flat(space.held),
         b_max_kv_mean=flat(space.held_mean),
-        b_max_sla=known(limits.by_sla, timed),
+        b_max_sla=valid(limits.by_sla, timed),
         b_max=flat(np.where(timed & (engine_reason(setting) == OK), limits.largest, 0.0)),
         batch=flat(batch),
-        tpot_ms=known(speed.tpot * 1e3, speaks),
-        ttft_ms=known(speed.ttft * 1e3, timed),
-        ttft_unloaded_ms=known(speed.unloaded * 1e3, timed),
-        output_tok_s=known(speed.rate, speaks),
-        goodput_tok_s=known(good, speaks),
-        goodput_tok_s_gpu=known(good / devices, speaks),
-        tpot_low_ms=known(speed.tpot * 1e3 * low, speaks),
-        tpot_high_ms=known(speed.tpot * 1e3 * high, speaks),
-        usd_per_hour=known(dollars, timed),
-        usd_per_m_output=known(per_output, speaks),
-        usd_per_m_goodput=known(per_good, speaks & (good > 0.0)),
+        tpot_ms=valid(speed.tpot * 1e3, speaks),
+        ttft_ms=valid(speed.ttft * 1e3, timed),
+        ttft_unloaded_ms=valid(speed.unloaded * 1e3, timed),
+        output_tok_s=valid(speed.rate, speaks),
+        goodput_tok_s=valid(good, speaks),
+        goodput_tok_s_gpu=valid(good / devices, speaks),
+        tpot_low_ms=valid(speed.tpot * 1e3 * low, speaks),
+        tpot_high_ms=valid(speed.tpot * 1e3 * high, speaks),
+        usd_per_hour=valid(dollars, timed),
+        usd_per_m_output=valid(per_output, speaks),
+        usd_per_m_goodput=valid(per_good, speaks & (good > 0.0)),
     )  # fmt: skip

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from planner.candidates import candidates
-from planner.evaluate import evaluate_setting
-from planner.formula import Worked, explain, recording
+from planner.arithmetic import arithmetic
+from planner.formula import Worked
 from planner.notes import assumptions, notes, sources
 from planner.physics import forward
 from planner.physics.roofline import bound_by, entry_seconds, terms
 from planner.plan import BINDS, CurvePoint, LedgerRow, Plan, Plans
+from planner.rows import Bounds, bounds, speed_at, table
 from planner.serving.decode import rank_batch
 from planner.setting import Setting, resolve
-from planner.specs.layout import Layout, layout
+from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
 from planner.work import ONE, Entry, Ledger
 
@@ -43,19 +43,18 @@ def plan_of(scenario: Scenario) -> Plan:
 def plan_setting(setting: Setting) -> Plan:
     """As `plan_of`, for a setting that is already resolved."""
     asked = setting.scenario
-    at = _layout(asked)
-    batch = None if asked.at_batch is None else np.full((1, 1), float(asked.at_batch))
-    row = evaluate_setting(setting, candidates(at, batch))
+    known = bounds(setting, layout(asked.tp, asked.pp, asked.dp, asked.ep, asked.cp, asked.dcp).tall)
+    row = table(setting, known, None if asked.at_batch is None else np.full((1, 1), float(asked.at_batch)))
     values: dict[str, Any] = {name: _value(row, name) for name in _SCALARS}
-    shown = setting if row.tpot_ms[0] == row.tpot_ms[0] else None
+    timed = bool(np.isfinite(row.tpot_ms[0]))
     return Plan(
         **values,
         binds=BINDS[int(row.binds[0])],
         reason=row.reasons[int(row.reason[0])],
         notes=notes(setting, row),
         scenario=asked,
-        curve=() if shown is None else _curve(setting, at, row),
-        ledger=() if shown is None else _ledger(setting, at, float(row.batch[0])),
+        curve=_curve(setting, known, row) if timed else (),
+        ledger=_ledger(setting, known, row) if timed else (),
         assumptions=assumptions(setting),
         sources=sources(setting),
     )
@@ -66,11 +65,6 @@ _SCALARS = tuple(
     for name in Plan.__dataclass_fields__
     if name not in ("binds", "reason", "notes", "scenario", "curve", "ledger", "assumptions", "sources")
 )
-
-
-def _layout(asked: Scenario) -> Layout:
-    """The scenario's own layout."""
-    return layout(asked.tp, asked.pp, asked.dp, asked.ep, asked.cp, asked.dcp)
 
 
 def _value(row: Plans, name: str) -> bool | int | float | None:
@@ -93,36 +87,29 @@ def _grid(setting: Setting, row: Plans) -> np.ndarray:
     return np.unique(np.concatenate([spread, np.floor(finite)]))
 
 
-def _curve(setting: Setting, at: Layout, row: Plans) -> tuple[CurvePoint, ...]:
+def _curve(setting: Setting, known: Bounds, row: Plans) -> tuple[CurvePoint, ...]:
     """TPOT and cost of one replica over batch."""
-    table = evaluate_setting(setting, candidates(at, _grid(setting, row)[None, :]))
-    dollars = setting.cost.price
-    hourly = None if dollars is None else dollars * float(row.gpus_per_replica[0])
-    return tuple(_point(table, index, hourly) for index in range(len(table)))
-
-
-def _point(table: Plans, index: int, hourly: float | None) -> CurvePoint:
-    """One point of the curve; cost is that of one replica at this batch."""
-    rate = float(table.output_tok_s[index])
-    return CurvePoint(
-        batch=int(table.batch[index]),
-        tpot_ms=float(table.tpot_ms[index]),
-        tpot_low_ms=float(table.tpot_low_ms[index]),
-        tpot_high_ms=float(table.tpot_high_ms[index]),
-        output_tok_s=rate,
-        usd_per_m_output=None if hourly is None else hourly / (rate * 3600.0 / 1e6),
-        fits=bool(table.fits[index]),
+    batches = _grid(setting, row)
+    speed = speed_at(setting, known.clock, batches[None, :], known.unloaded)
+    tpot, rate = speed.tpot.reshape(-1) * 1e3, speed.rate.reshape(-1)
+    price = setting.cost.price
+    dollars = None if price is None else price * float(row.gpus_per_replica[0])
+    low, high = setting.profile.band
+    held = float(row.b_max_kv[0])
+    return tuple(
+        CurvePoint(int(b), t, t * low, t * high, r, None if dollars is None else dollars / (r * 3600.0 / 1e6), b <= held)
+        for b, t, r in zip(batches.tolist(), tpot.tolist(), rate.tolist(), strict=True)
     )
 
 
-def _ledger(setting: Setting, at: Layout, batch: float) -> tuple[LedgerRow, ...]:
+def _ledger(setting: Setting, known: Bounds, row: Plans) -> tuple[LedgerRow, ...]:
     """The decode step at the operating point, operator by operator, and what prefill of others adds to it."""
-    held = rank_batch(batch * ONE, at.dp)
-    step = forward.decode_pass(held, setting.decoding.context * ONE)
-    entries = forward.forward(setting.machine, at, step)
+    placed = known.clock.placed
+    held = rank_batch(row.batch, placed.layout.dp)
+    entries = forward.forward(placed, forward.decode_pass(held, setting.decoding.context * ONE))
     rows = [_ledger_row(entry, setting) for entry in entries]
     rows = rows if setting.profile.per_operator else _textbook_shares(rows, entries, setting)
-    return (*rows, *_prefill_row(setting, at, batch, sum(row.seconds for row in rows)))
+    return (*rows, *_prefill_row(setting, float(row.tpot_ms[0]) / 1e3 - sum(each.seconds for each in rows)))
 
 
 def _ledger_row(entry: Entry, setting: Setting) -> LedgerRow:
@@ -152,26 +139,13 @@ def _textbook_shares(rows: list[LedgerRow], entries: Ledger, setting: Setting) -
     ]
 
 
-def _prefill_row(setting: Setting, at: Layout, batch: float, step: float) -> tuple[LedgerRow, ...]:
+def _prefill_row(setting: Setting, added: float) -> tuple[LedgerRow, ...]:
     """What other requests' prefill adds to the step; nothing when prefill is elsewhere."""
     if setting.decoding.prompt is None:
         return ()
-    row = evaluate_setting(setting, candidates(at, np.full((1, 1), batch)))
-    added = float(row.tpot_ms[0]) / 1e3 - step
     return (LedgerRow("prefill of other requests", "prefill", max(added, 0.0), 0.0, 0.0, 0.0, "compute"),)
 
 
 def _one(column: object) -> float:
     """The first number of a column."""
     return float(np.asarray(column).reshape(-1)[0])
-
-
-def worked(scenario: Scenario) -> tuple[Worked, ...]:
-    """The arithmetic of a plan, line by line, from the code itself: every formula call with its numbers."""
-    setting = resolve(scenario)
-    asked = setting.scenario
-    first = plan_of(scenario)
-    at = candidates(_layout(asked), np.full((1, 1), float(max(first.batch, 1))))
-    with recording() as calls:
-        evaluate_setting(setting, at)
-    return explain(calls)

@@ -8,6 +8,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from planner.formula import mark
+
 Column: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -42,6 +44,10 @@ class Entry:
     name: str
     group: str
     work: Work
+
+    def __post_init__(self) -> None:
+        """A recording of the arithmetic notes which operator the formulas before it were about."""
+        mark(self)
 
 
 Ledger: TypeAlias = tuple[Entry, ...]

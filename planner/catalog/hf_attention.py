@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.catalog.hf_layers import sliding_window
 from planner.catalog.hf_shape import HEAD_DIM, HEADS, KV_HEADS, MOST_HEADS, Shape
 from planner.specs.model import (
     UNSPLIT,
@@ -41,7 +42,7 @@ def _window(shape: Shape, kind: str) -> int | None:
     fields = shape.fields
     if fields.optional_integer("index_topk"):
         raise fields.refuse("index_topk", "a token index is supported only with multi-head latent attention")
-    window = fields.optional_integer("sliding_window", high=10**9)
+    window = sliding_window(shape)
     chunk = fields.optional_integer("attention_chunk_size", high=10**9)
     if kind == "full":
         return None

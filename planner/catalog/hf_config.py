@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from planner.catalog.hf_attention import attention
 from planner.catalog.hf_ffn import feed_forward
-from planner.catalog.hf_fields import Fields
+from planner.catalog.hf_fields import Fields, same
 from planner.catalog.hf_kept import stored_groups
 from planner.catalog.hf_keys import check_finite, check_refused, ignored_note, leftovers
 from planner.catalog.hf_layers import BLOCK_ATTENTION, BLOCK_FFN, attention_plan, ffn_plan
@@ -86,6 +86,7 @@ def model_from_config(
     notes = (*shape.notes, *stored.notes, *weights.notes, *vision_notes)
     ignored = leftovers(fields, outer=fields is outer and outer.has("vision_config"))
     if fields is not outer:
+        outer.skip(*_repeated(outer, fields))
         ignored += leftovers(outer, outer=True)
     return ModelSpec(
         id=id,
@@ -121,6 +122,11 @@ def _text_fields(outer: Fields) -> Fields:
     if isinstance(stated, Mapping):
         check_refused(section, stated)
     return section
+
+
+def _repeated(outer: Fields, fields: Fields) -> tuple[str, ...]:
+    """Keys of the outer section that the text section states too, with the same value."""
+    return tuple(key for key, value in outer.unread().items() if same(value, fields.get(key)))
 
 
 def _tied(fields: Fields, outer: Fields, shape: Shape) -> bool:

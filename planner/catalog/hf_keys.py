@@ -30,7 +30,6 @@ REFUSED: dict[str, str] = {
     "attention_k_eq_v": "keys that double as values are not supported",
     "num_kv_shared_layers": "layers that share a cache are not supported",
     "use_cla": "layers that share a cache are not supported",
-    "cla_share_factor": "layers that share a cache are not supported",
     "cross_attention_layers": "cross-attention layers are not supported",
     "cross_attention_hidden_size": "cross-attention layers are not supported",
     "add_cross_attention": "cross-attention layers are not supported",
@@ -100,7 +99,13 @@ _ARITHMETIC = """
     use_bidirectional_attention use_parallel_residual index_share_for_mtp_iteration mamba_chunk_size
     cache_implementation rope_ratio
 """
-HARMLESS = frozenset((_TRAINING + _TOKENS + _ARITHMETIC).split())
+_TOWERS_AND_CLASSES = """
+    add_classification_head class_num dense_list pool_type cla_share_factor org_vocab_size num_media_embeds
+    mask_init_id use_mixed_mlp_moe use_rotary_pos_emb anyres_pooling_size vit_input_resolution vit_mapping_type
+    vit_norm_type vit_patch vit_token im_end_id im_newline_id im_start_id text_start_id text_end_id video_start_id
+    video_end_id pad_id
+"""
+HARMLESS = frozenset((_TRAINING + _TOKENS + _ARITHMETIC + _TOWERS_AND_CLASSES).split())
 """Keys that change neither bytes nor floating-point work."""
 
 OUTER_PREFIXES = (

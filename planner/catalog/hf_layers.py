@@ -84,11 +84,16 @@ def _linear_interval(shape: Shape) -> Plan:
     return _plan(shape, lambda layer: (layer + 1) % interval == 0, "full", "linear")
 
 
+def sliding_window(shape: Shape) -> int | None:
+    """Tokens that a sliding layer sees, if stated; Gemma 2 files state it under two names."""
+    return shape.fields.synonym(("sliding_window", "sliding_window_size"), high=10**9)
+
+
 def _windowed(shape: Shape) -> Plan:
     chunked = _chunked(shape)
     if chunked:
         return chunked
-    fields, window = shape.fields, shape.fields.optional_integer("sliding_window", high=10**9)
+    fields, window = shape.fields, sliding_window(shape)
     used = fields.boolean("use_sliding_window", True)
     first = fields.optional_integer("max_window_layers", high=LAYERS)
     pattern = fields.synonym(("sliding_window_pattern", "_sliding_window_pattern"), high=LAYERS)

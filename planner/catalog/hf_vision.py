@@ -26,44 +26,62 @@ def vision_params(outer: Fields, hidden: int) -> tuple[int | None, tuple[str, ..
     return counted, () if counted is not None else ("has a vision tower whose size its configuration does not tell",)
 
 
+BLOCKS = ("hidden_size", "intermediate_size", "patch_size")
+NEEDED = {
+    "qwen3": (*BLOCKS, "depth", "num_position_embeddings", "out_hidden_size"),
+    "qwen2_5_vl": (*BLOCKS, "depth", "out_hidden_size"),
+    "siglip": (*BLOCKS, "num_hidden_layers", "image_size"),
+    "pixtral": (*BLOCKS, "num_hidden_layers"),
+}
+"""Fields without which a tower of each kind cannot be counted."""
+
+
 def _count(vision: Fields, outer: Fields, kind: str, hidden: int) -> int | None:
-    if kind == "qwen2_5_vl":
-        return _qwen25(vision)
-    if vision.has("depth") and vision.has("num_position_embeddings") and vision.has("out_hidden_size"):
-        return _qwen3(vision)
-    if kind == "siglip_vision_model" and outer.has("mm_tokens_per_image"):
-        return _siglip(vision) + vision.integer("hidden_size") * (hidden + 1)
-    if kind == "pixtral":
-        return _pixtral(vision, outer.integer("spatial_merge_size", default=1), hidden)
-    return None
+    family = next((name for name in ("qwen2_5_vl", "siglip", "pixtral") if kind.startswith(name)), "qwen3")
+    if not all(vision.has(key) for key in NEEDED[family]):
+        return None
+    match family:
+        case "qwen2_5_vl":
+            return _qwen25(vision)
+        case "qwen3":
+            return _qwen3(vision)
+        case "pixtral":
+            return _pixtral(vision, outer.integer("spatial_merge_size", default=1), hidden)
+    if not outer.has("mm_tokens_per_image"):
+        return None
+    return _siglip(vision) + vision.integer("hidden_size") * (hidden + 1)
+
+
+def _merged(vision: Fields) -> int:
+    """Width of the patches that become one token."""
+    return vision.integer("hidden_size") * vision.integer("spatial_merge_size", default=2) ** 2
+
+
+def _patch(vision: Fields, channels: str) -> int:
+    """Inputs of the patch embedding."""
+    frames = vision.integer("temporal_patch_size", default=2)
+    return vision.integer(channels, default=3) * frames * vision.integer("patch_size") ** 2
 
 
 def _qwen3(vision: Fields) -> int:
     """Qwen3-VL and Qwen3.5: LayerNorm blocks, learned positions, one merger and one more per deepstack layer."""
     h, i, out = (vision.integer(key) for key in ("hidden_size", "intermediate_size", "out_hidden_size"))
-    patch = (
-        vision.integer("in_channels", 3) * vision.integer("temporal_patch_size", 2) * vision.integer("patch_size") ** 2
-    )
-    merged = h * vision.integer("spatial_merge_size", 2) ** 2
-    deepstack = len(vision.integers("deepstack_visual_indexes") or ())
+    merged, deepstack = _merged(vision), len(vision.integers("deepstack_visual_indexes") or ())
     block = 4 * h * h + 4 * h + 2 * h * i + i + h + 4 * h
     merger = merged * merged + merged + merged * out + out
     positions = vision.integer("num_position_embeddings") * h
     norms = 2 * h + deepstack * 2 * merged
-    return patch * h + h + positions + vision.integer("depth") * block + (1 + deepstack) * merger + norms
+    embedding = _patch(vision, "in_channels") * h + h
+    return embedding + positions + vision.integer("depth") * block + (1 + deepstack) * merger + norms
 
 
 def _qwen25(vision: Fields) -> int:
     """Qwen2.5-VL: gated blocks with biases, RMSNorm, rotary positions."""
-    h, i = vision.integer("hidden_size", 1280), vision.integer("intermediate_size", 3420)
-    out = vision.integer("out_hidden_size", 3584)
-    patch = (
-        vision.integer("in_chans", 3) * vision.integer("temporal_patch_size", 2) * vision.integer("patch_size", 14) ** 2
-    )
-    merged = h * vision.integer("spatial_merge_size", 2) ** 2
+    h, i, out = (vision.integer(key) for key in ("hidden_size", "intermediate_size", "out_hidden_size"))
+    merged = _merged(vision)
     block = 4 * h * h + 4 * h + 3 * h * i + 2 * i + h + 2 * h
     merger = h + merged * merged + merged + merged * out + out
-    return patch * h + vision.integer("depth", 32) * block + merger
+    return _patch(vision, "in_chans") * h + vision.integer("depth") * block + merger
 
 
 def _siglip(vision: Fields) -> int:

@@ -39,6 +39,7 @@ class ModelRecord(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
+    id: str
     name: str = Field(min_length=1)
     hf_id: str
     aliases: list[str]
@@ -155,10 +156,12 @@ def _read(path: Path) -> Preset:
         raise CatalogueError(f"presets/models/{path.name}: {fault}") from None
 
 
-def _build(id: str, record: ModelRecord) -> ModelSpec:
+def _build(stem: str, record: ModelRecord) -> ModelSpec:
     """The model of a record; what the record says of its precision must agree with its configuration."""
+    if record.id != stem:
+        raise ValueError(f"states id {record.id}, which is not its file's name")
     source = "; ".join(record.source)
-    spec = model_from_config(record.config, id=id, name=record.name, source=source, hf_id=record.hf_id)
+    spec = model_from_config(record.config, id=record.id, name=record.name, source=source, hf_id=record.hf_id)
     found = spec.precision, spec.experts_precision
     if found != (record.precision, record.experts_precision):
         raise ValueError(f"states precision {record.precision}, its configuration says {found}")

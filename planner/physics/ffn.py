@@ -64,58 +64,83 @@ def expert_flops(tokens: Column, top_k: int, params: int, ranks: Column, load: C
     return 2.0 * routed * params * load / ranks  # [FLOP]
 
 
-def gemms(
+@dataclass(frozen=True)
+class Kernel:
+    """Matrices that run as one launch, placed on a layout; what is left to know is how many tokens pass through.
+
+    Attributes:
+        name, group: as in the ledger.
+        precision: kernel precision.
+        launches: layers that launch it.
+        local: weights on this rank [1].
+        weights: their bytes [B].
+        width: inputs plus local outputs of activations [elements].
+
+    Several kernels of one precision may be stacked along a leading axis: columns then have shape (kernels, n, 1).
+    """
+
+    name: str
+    group: str
+    precision: str
+    launches: Column
+    local: Column
+    weights: Column
+    width: Column
+
+
+def place(
     linears: tuple[Linear, ...],
     default: Precision,
     kinds: Formats,
-    tokens: Column,
     tp: Column,
     count: int,
-    group: str,
     convention: Conventions,
-) -> list[Entry]:
-    """One entry a kernel: matrices of equal kernel name and precision run as one launch, `count` layers of it."""
-    entries = []
-    for kernel in dict.fromkeys(linear.kernel for linear in linears):
-        parts = tuple(linear for linear in linears if linear.kernel == kernel)
-        precision = kinds.of(parts[0], default)
-        entries.append(Entry(kernel, group, gemm(parts, precision, tokens, tp, count, convention)))
-    return entries
+) -> list[Kernel]:
+    """The kernels of one block under a layout: matrices of equal kernel name run as one launch, in `count` layers."""
+    kernels = []
+    for name in dict.fromkeys(linear.kernel for linear in linears):
+        parts = tuple(linear for linear in linears if linear.kernel == name)
+        kernels.append(place_kernel(parts, kinds.of(parts[0], default), tp, count, convention))
+    return kernels
 
 
-def gemm(
-    parts: tuple[Linear, ...], precision: Precision, tokens: Column, tp: Column, count: int, convention: Conventions
-) -> Work:
-    """Work of matrices that share their input and run as one kernel."""
-    local = sum((part.params / np.minimum(tp, part.shards) for part in parts), np.zeros(np.shape(tp)))
-    outputs = sum((part.outputs / np.minimum(tp, part.shards) for part in parts), np.zeros(np.shape(tp)))
+def place_kernel(
+    parts: tuple[Linear, ...], precision: Precision, tp: Column, count: int, convention: Conventions
+) -> Kernel:
+    """One kernel under a layout; the textbook counts no activation traffic."""
+    none = np.zeros(np.shape(tp))
+    local = sum((part.params / np.minimum(tp, part.shards) for part in parts), none)
+    outputs = sum((part.outputs / np.minimum(tp, part.shards) for part in parts), none)
     weights = local * stored_bytes(precision, convention)
-    width = (parts[0].inputs + outputs) * (0.0 if convention.nominal_bytes else 1.0)
-    flops = matrix_flops(local, tokens)
-    return Work("gemm", precision.id, flops, matrix_traffic(weights, tokens, width), count * ONE, ZERO, ONE, ZERO)
+    width = none if convention.nominal_bytes else parts[0].inputs + outputs
+    return Kernel(parts[0].kernel, "weights", precision.id, count * ONE, local, weights, width)
 
 
-def feed_forward(
-    ffn: FeedForward | None,
-    kinds: Formats,
-    tokens: Column,
-    layout: Layout,
-    count: int,
-    skew: Skew,
-    convention: Conventions,
-) -> list[Entry]:
-    """Entries of a feed-forward block, `count` layers of it; `tokens` are one attention rank's."""
-    match ffn:
-        case DenseFFN():
-            return gemms(ffn.linears, kinds.dense, kinds, tokens, layout.tp, count, "weights", convention)
-        case ExpertFFN():
-            always = gemms(
-                ffn.shared + ffn.outer, kinds.dense, kinds, tokens, layout.tp, count, "weights", convention
-            )
-            routed = experts(ffn, kinds.experts, tokens * layout.dp, layout, skew, convention)
-            return [*always, Entry("experts", "experts", routed_times(routed, count))]
-        case _:
-            return []
+def stacked(kernels: list[Kernel]) -> tuple[Kernel, ...]:
+    """Kernels of equal precision stacked along a leading axis, so that one line of a formula prices them all."""
+    found = []
+    for precision in dict.fromkeys(kernel.precision for kernel in kernels):
+        same = [kernel for kernel in kernels if kernel.precision == precision]
+        launches = np.concatenate([kernel.launches for kernel in same])[:, None, None]
+        columns = [np.stack([getattr(k, name) for k in same]) for name in ("local", "weights", "width")]
+        found.append(Kernel(f"matrices in {precision}", "weights", precision, launches, *columns))
+    return tuple(found)
+
+
+def kernel_entry(kernel: Kernel, tokens: Column) -> Entry:
+    """A kernel as a ledger entry, for a number of tokens."""
+    flops = matrix_flops(kernel.local, tokens)
+    moved = matrix_traffic(kernel.weights, tokens, kernel.width)
+    work = Work("gemm", kernel.precision, flops, moved, kernel.launches, ZERO, ONE, ZERO)
+    return Entry(kernel.name, kernel.group, work)
+
+
+def place_feed_forward(
+    ffn: FeedForward, kinds: Formats, tp: Column, count: int, convention: Conventions
+) -> list[Kernel]:
+    """The matrices of a feed-forward block that every token passes, under a layout."""
+    linears = ffn.linears if isinstance(ffn, DenseFFN) else ffn.shared + ffn.outer
+    return place(linears, kinds.dense, kinds, tp, count, convention)
 
 
 def experts(
@@ -123,10 +148,11 @@ def experts(
     precision: Precision,
     tokens: Column,
     layout: Layout,
+    count: int,
     skew: Skew,
     convention: Conventions,
-) -> Work:
-    """Work of one layer's routed experts on the slowest rank, one grouped kernel, for all tokens of the replica."""
+) -> Entry:
+    """Routed experts on the slowest rank, one grouped kernel in each of `count` layers, all tokens of the replica."""
     params = linear_params(ffn.expert)
     load = imbalance(layout.ep, skew.excess) if skew.asked is None else skew.asked * ONE
     distinct = distinct_experts(ffn.count, ffn.top_k, tokens)
@@ -134,11 +160,5 @@ def experts(
     flops = expert_flops(tokens, ffn.top_k, params, layout.ep * layout.expert_tp, load)
     weights = touched * params * stored_bytes(precision, convention) / layout.expert_tp
     width = np.zeros(1) if convention.nominal_bytes else ffn.top_k * ffn.expert[0].inputs * 2.0 / layout.ep
-    return Work("experts", precision.id, flops, matrix_traffic(weights, tokens, width), ONE, ZERO, ONE, ZERO)
-
-
-def routed_times(work: Work, count: int) -> Work:
-    """The same work launched in `count` layers."""
-    return Work(
-        work.kind, work.precision, work.flops, work.hbm_bytes, count * ONE, work.link_bytes, work.messages, work.length
-    )
+    moved = matrix_traffic(weights, tokens, width)
+    return Entry("experts", "experts", Work("experts", precision.id, flops, moved, count * ONE, ZERO, ONE, ZERO))

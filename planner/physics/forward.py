@@ -14,7 +14,7 @@ import numpy as np
 from planner.physics import attention, comms, ffn
 from planner.physics.weights import Formats
 from planner.specs.layout import Layout
-from planner.specs.model import Attention, FeedForward, LayerGroup, Linear, ModelSpec
+from planner.specs.model import Attention, ExpertFFN, FeedForward, LayerGroup, Linear, ModelSpec
 from planner.specs.precision import Precision
 from planner.specs.profile import Conventions
 from planner.work import ONE, ZERO, Column, Entry, Ledger, Work
@@ -85,81 +85,121 @@ def distinct_blocks(
     return tuple(attentions.items()), tuple(feeds.items())
 
 
-def matrices(machine: Machine, layout: Layout, step: Pass) -> Ledger:
-    """Everything in a pass except attention cores: matrices, experts, head, vector kernels, collectives."""
-    model, convention = machine.model, machine.convention
-    if model.nominal_params is not None:
-        return (_nominal(machine, layout, step.tokens),)
-    attentions, feeds = distinct_blocks(model.groups)
-    entries: list[Entry] = []
-    for block, count in attentions:
-        entries += ffn.gemms(
-            block.linears, machine.formats.attention, machine.formats, step.tokens, layout.tp, count, "weights",
-            convention,
-        )  # fmt: skip
-    for feed, count in feeds:
-        entries += ffn.feed_forward(
-            feed, machine.formats, step.tokens, layout, count, machine.skew, convention
-        )
-    return (*entries, _head(machine, layout, step), *_small(machine, layout, step, attentions, feeds))
+@dataclass(frozen=True)
+class Placed:
+    """A machine on a layout: everything about a pass that does not depend on what the pass holds.
+
+    Attributes:
+        machine, layout: as given.
+        kernels: matrices that every token passes, one entry a kernel; `stacks`: the same, stacked by precision.
+        head: the output head; None for teaching models, whose one matrix includes it.
+        experts, cores: routed experts and attention cores with the layers that have them.
+        blocks: attention and feed-forward blocks of the model, each of which ends in an all-reduce under TP.
+    """
+
+    machine: Machine
+    layout: Layout
+    kernels: tuple[ffn.Kernel, ...]
+    stacks: tuple[ffn.Kernel, ...]
+    head: ffn.Kernel | None
+    experts: tuple[tuple[ExpertFFN, int], ...]
+    cores: tuple[tuple[Attention, int], ...]
+    blocks: int
 
 
-def _nominal(machine: Machine, layout: Layout, tokens: Column) -> Entry:
+def place(machine: Machine, layout: Layout) -> Placed:
+    """Place a machine on layouts; columns are brought to shape (n, 1)."""
+    layout = layout.tall
+    attentions, feeds = distinct_blocks(machine.model.groups)
+    blocks = sum(count for _, count in attentions) + sum(count for _, count in feeds)
+    if machine.model.nominal_params is not None:
+        whole = _nominal(machine, machine.model.nominal_params, layout)
+        return Placed(machine, layout, (whole,), ffn.stacked([whole]), None, (), attentions, blocks)
+    kinds, convention = machine.formats, machine.convention
+    kernels = [
+        *(k for a, n in attentions for k in ffn.place(a.linears, kinds.attention, kinds, layout.tp, n, convention)),
+        *(k for f, n in feeds for k in ffn.place_feed_forward(f, kinds, layout.tp, n, convention)),
+    ]
+    experts = tuple((feed, count) for feed, count in feeds if isinstance(feed, ExpertFFN))
+    head = _head(machine, layout)
+    return Placed(machine, layout, tuple(kernels), ffn.stacked(kernels), head, experts, attentions, blocks)
+
+
+def _nominal(machine: Machine, params: int, layout: Layout) -> ffn.Kernel:
     """All weights of a teaching model as one matrix."""
-    params = machine.model.nominal_params or 0
     whole = (Linear("weights", "weights", params, 1, params),)
-    work = ffn.gemm(whole, machine.formats.dense, tokens, layout.tp, 1, machine.convention)
-    return Entry("weights", "weights", work)
+    return ffn.place_kernel(whole, machine.formats.dense, layout.tp, 1, machine.convention)
 
 
-def _head(machine: Machine, layout: Layout, step: Pass) -> Entry:
-    """The output head, for tokens that need logits."""
+def _head(machine: Machine, layout: Layout) -> ffn.Kernel:
+    """The output head."""
     model = machine.model
-    rows = step.sequences * step.new_tokens + step.prompts_ending
-    tokens = step.tokens if machine.convention.head_all_tokens else rows
     head = (Linear("head", "head", model.hidden, model.vocab, model.vocab, quantised=False),)
-    work = ffn.gemm(head, machine.formats.plain, tokens, layout.tp, 1, machine.convention)
-    return Entry("head", "weights", work)
+    return ffn.place_kernel(head, machine.formats.plain, layout.tp, 1, machine.convention)
 
 
-def _small(
-    machine: Machine,
-    layout: Layout,
-    step: Pass,
-    attentions: tuple[tuple[Attention, int], ...],
-    feeds: tuple[tuple[FeedForward, int], ...],
-) -> tuple[Entry, ...]:
+def matrices(placed: Placed, step: Pass, *, together: bool = True) -> Ledger:
+    """Everything in a pass except attention cores: matrices, experts, head, vector kernels, collectives.
+
+    With `together` kernels of one precision are priced as one stacked entry (for the clock); without, one entry a
+    kernel (for a reader). Both go through the same formulas.
+    """
+    kernels = placed.stacks if together else placed.kernels
+    entries = [ffn.kernel_entry(kernel, step.tokens) for kernel in kernels]
+    routed = [_routed(placed, feed, count, step.tokens) for feed, count in placed.experts]
+    return (*entries, *routed, *_logits(placed, step), *_small(placed, step))
+
+
+def _routed(placed: Placed, feed: ExpertFFN, count: int, tokens: Column) -> Entry:
+    """Routed experts of equal layers, for the tokens of all attention ranks of the replica."""
+    machine, layout = placed.machine, placed.layout
+    everyone = tokens * layout.dp
+    return ffn.experts(feed, machine.formats.experts, everyone, layout, count, machine.skew, machine.convention)
+
+
+def _logits(placed: Placed, step: Pass) -> tuple[Entry, ...]:
+    """The output head, for tokens that need logits."""
+    if placed.head is None:
+        return ()
+    rows = step.sequences * step.new_tokens + step.prompts_ending
+    return (ffn.kernel_entry(placed.head, step.tokens if placed.machine.convention.head_all_tokens else rows),)
+
+
+def _small(placed: Placed, step: Pass) -> tuple[Entry, ...]:
     """Vector kernels and all-reduces: left out by the textbook, which counts neither."""
+    machine = placed.machine
     if machine.convention.nominal_bytes:
         return ()
-    blocks = float(sum(count for _, count in attentions) + sum(count for _, count in feeds))
-    moved = 6.0 * step.tokens * machine.model.hidden
-    vectors = Work("elementwise", "bf16", ZERO, moved, VECTOR_KERNELS * blocks / 2.0 * ONE, ZERO, ONE, ZERO)
-    reduce = comms.all_reduce("all-reduce", step.tokens, machine.model.hidden, layout.tp, blocks * ONE)
+    hidden, launches = machine.model.hidden, placed.blocks * ONE
+    moved = 6.0 * step.tokens * hidden
+    vectors = Work("elementwise", "bf16", ZERO, moved, VECTOR_KERNELS / 2.0 * launches, ZERO, ONE, ZERO)
+    reduce = comms.all_reduce("all-reduce", step.tokens, hidden, placed.layout.tp, launches)
     return (Entry("norms and activations", "weights", vectors), reduce)
 
 
-def decode_cores(machine: Machine, layout: Layout, step: Pass) -> Ledger:
+def decode_cores(placed: Placed, step: Pass) -> Ledger:
     """Attention cores of the decoding sequences of a pass."""
-    attentions, _ = distinct_blocks(machine.model.groups)
-    entries: list[Entry] = []
-    for block, count in attentions:
-        entries += attention.decode(
+    machine, layout = placed.machine, placed.layout
+    found = (
+        attention.decode(
             block, machine.cache, step.sequences, step.new_tokens, step.context, layout.tp, layout.dcp, count,
             machine.convention,
-        )  # fmt: skip
-    return tuple(entries)
+        )
+        for block, count in placed.cores
+    )  # fmt: skip
+    return tuple(entry for entries in found for entry in entries)
 
 
-def prefill_cores(machine: Machine, layout: Layout, step: Pass) -> Ledger:
+def prefill_cores(placed: Placed, step: Pass) -> Ledger:
     """Attention cores of the prompt tokens of a pass."""
-    attentions, _ = distinct_blocks(machine.model.groups)
-    entries: list[Entry] = []
-    for block, count in attentions:
-        entries += attention.prefill(
+    machine, layout = placed.machine, placed.layout
+    found = (
+        attention.prefill(
             block, machine.cache, step.prompt_tokens, step.prompt_behind, layout.tp, count, machine.convention
         )
-    return tuple(entries)
+        for block, count in placed.cores
+    )
+    return tuple(entry for entries in found for entry in entries)
 
 
 def host(sequences: Column) -> Entry:
@@ -167,20 +207,19 @@ def host(sequences: Column) -> Entry:
     return Entry("host", "host", Work("host", "bf16", ZERO, ZERO, ONE, ZERO, ONE, sequences))
 
 
-def forward(machine: Machine, layout: Layout, step: Pass) -> Ledger:
-    """The whole ledger of a pass on the slowest device of a replica.
+def forward(placed: Placed, step: Pass) -> Ledger:
+    """The whole ledger of a pass on the slowest device of a replica, one entry an operator.
 
     Args:
-        machine: model, precisions, convention.
-        layout: degrees of parallelism, columns.
-        step: what the pass holds on one attention rank, columns that broadcast with `layout`.
+        placed: machine and layouts.
+        step: what the pass holds on one attention rank, columns that broadcast with the layouts.
 
     Returns:
         Named entries of `Work`. Range of validity: one pipeline stage, context parallelism 1.
     """
-    ledger = matrices(machine, layout, step)
+    ledger = matrices(placed, step, together=False)
     if np.any(step.sequences > 0):
-        ledger += decode_cores(machine, layout, step)
+        ledger += decode_cores(placed, step)
     if np.any(step.prompt_tokens > 0):
-        ledger += prefill_cores(machine, layout, step)
+        ledger += prefill_cores(placed, step)
     return (*ledger, host(step.sequences))

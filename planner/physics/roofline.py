@@ -91,8 +91,13 @@ def launch_seconds(work: Work, profile: Profile) -> Column:
 
 
 def entry_seconds(entry: Entry, profile: Profile) -> Column:
-    """Time of all launches of an entry in one pass [s]."""
-    return entry.work.launches * launch_seconds(entry.work, profile)
+    """Time of all launches of an entry in one pass [s]; stacked kernels are added up."""
+    return over_kernels(entry.work.launches * launch_seconds(entry.work, profile))
+
+
+def over_kernels(column: Column) -> Column:
+    """Sum over the leading axis of stacked kernels; other columns as they are."""
+    return column.sum(axis=0) if column.ndim == 3 else column
 
 
 def pass_seconds(ledger: Ledger, profile: Profile) -> Column:
@@ -108,8 +113,8 @@ def summed_seconds(ledger: Ledger, profile: Profile) -> Column:
     for entry in ledger:
         if entry.work.kind not in ("host", "all_reduce"):
             flops_time, bytes_time, _ = terms(entry.work, profile)
-            compute = compute + entry.work.launches * flops_time
-            memory = memory + entry.work.launches * bytes_time
+            compute = compute + over_kernels(entry.work.launches * flops_time)
+            memory = memory + over_kernels(entry.work.launches * bytes_time)
     law = profile.law("gemm", "bf16")
     return law_seconds(compute, memory, law.floor, law.p)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.formula import formula
+from planner.specs.layout import Layout
 from planner.specs.model import (
     Attention,
     DenseFFN,
@@ -18,7 +19,6 @@ from planner.specs.model import (
     ModelSpec,
     linear_params,
 )
-from planner.specs.layout import Layout
 from planner.specs.precision import BF16, WEIGHTS, Precision
 from planner.specs.profile import Conventions
 from planner.work import Column

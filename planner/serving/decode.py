@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.formula import formula
 from planner.physics import forward
-from planner.physics.forward import Machine, Pass
+from planner.physics.forward import Machine, Pass, Placed
 from planner.physics.roofline import pass_seconds
 from planner.serving.prefill import Prompt, prefill_share
 from planner.specs.layout import Layout
@@ -51,45 +51,68 @@ def tpot_seconds(step: Column, batch: Column, osl: float, prefill_cost: Column, 
     return step + phi * prompts_per_step * prefill_cost  # [s]
 
 
-def tpot(decoding: Decoding, layout: Layout, batch: Column) -> tuple[Column, Column]:
+@dataclass(frozen=True)
+class Clock:
+    """Decoding on placed layouts, with what does not depend on the batch worked out once.
+
+    Attributes:
+        decoding, placed: what runs, and where.
+        share: attention of one prompt chunk [s] when operators are clocked one by one; empty ledger otherwise.
+        chunk: ledger of that attention, for a clock that adds up work first.
+    """
+
+    decoding: Decoding
+    placed: Placed
+    share: Column
+    chunk: Ledger
+
+
+def clock(decoding: Decoding, layout: Layout, *, together: bool = True) -> Clock:
+    """Decoding on layouts (columns are brought to shape (n, 1)).
+
+    Without `together` kernels are priced one by one instead of stacked: the same seconds, for a reader to follow.
+    """
+    placed = forward.place(decoding.machine, layout)
+    placed = placed if together else replace(placed, stacks=placed.kernels)
+    chunk = () if decoding.prompt is None else prefill_share(placed, decoding.prompt)
+    share = pass_seconds(chunk, decoding.profile) if decoding.profile.per_operator else np.zeros(1)
+    return Clock(decoding, placed, share, chunk)
+
+
+def tpot(clock: Clock, batch: Column) -> tuple[Column, Column]:
     """TPOT and the bare decode step for batches of a replica.
 
     Args:
-        decoding: machine, clock, workload.
-        layout: columns.
-        batch: sequences per replica, column that broadcasts with `layout`.
+        clock: machine, layouts, workload.
+        batch: sequences per replica, column that broadcasts with the layouts.
 
     Returns:
         (TPOT [s], decode step alone [s]).
     """
-    machine, profile = decoding.machine, decoding.profile
-    held = rank_batch(batch, layout.dp)
+    decoding, profile, placed = clock.decoding, clock.decoding.profile, clock.placed
+    held = rank_batch(batch, placed.layout.dp)
     step = forward.decode_pass(held, decoding.context * ONE)
-    plain = forward.matrices(machine, layout, step)
-    cores = (*forward.decode_cores(machine, layout, step), forward.host(held))
+    plain = forward.matrices(placed, step)
+    cores = (*forward.decode_cores(placed, step), forward.host(held))
     if profile.per_operator:
-        return _tpot_per_operator(decoding, layout, step, plain, cores)
+        return _tpot_per_operator(clock, step, plain, cores)
     alone = pass_seconds(plain + cores, profile)
     if decoding.prompt is None:
         return alone, alone
-    mixed = forward.matrices(machine, layout, _mixed(step, decoding.prompt)) + cores
-    share = prefill_share(machine, layout, decoding.prompt)
-    added = decoding.prompt.chunks * np.maximum(pass_seconds(mixed + share, profile) - alone, 0.0)
+    mixed = forward.matrices(placed, _mixed(step, decoding.prompt)) + cores
+    added = decoding.prompt.chunks * np.maximum(pass_seconds(mixed + clock.chunk, profile) - alone, 0.0)
     return tpot_seconds(alone, held, decoding.osl, added, profile.phi), alone
 
 
-def _tpot_per_operator(
-    decoding: Decoding, layout: Layout, step: Pass, plain: Ledger, cores: Ledger
-) -> tuple[Column, Column]:
+def _tpot_per_operator(clock: Clock, step: Pass, plain: Ledger, cores: Ledger) -> tuple[Column, Column]:
     """TPOT when operators are clocked one by one: attention cores and host drop out of the difference."""
-    profile = decoding.profile
+    decoding, profile = clock.decoding, clock.decoding.profile
     matrices = pass_seconds(plain, profile)
     alone = matrices + pass_seconds(cores, profile)
     if decoding.prompt is None:
         return alone, alone
-    mixed = pass_seconds(forward.matrices(decoding.machine, layout, _mixed(step, decoding.prompt)), profile)
-    share = pass_seconds(prefill_share(decoding.machine, layout, decoding.prompt), profile)
-    added = decoding.prompt.chunks * (np.maximum(mixed - matrices, 0.0) + share)
+    mixed = pass_seconds(forward.matrices(clock.placed, _mixed(step, decoding.prompt)), profile)
+    added = decoding.prompt.chunks * (np.maximum(mixed - matrices, 0.0) + clock.share)
     return tpot_seconds(alone, step.sequences, decoding.osl, added, profile.phi), alone
 
 
@@ -111,7 +134,7 @@ def largest_batch(keeps: Callable[[Column], np.ndarray], shape: tuple[int, ...],
         Column of shape (n, 1); 0 where even one sequence breaks the promise.
     """
     low, high = np.zeros(shape), np.full(shape, float(limit + 1))
-    ways = int(np.clip(4096 // max(shape[0], 1), 2, 64))
+    ways = int(np.clip(4096 // max(shape[0], 1), 2, 384))
     steps = np.arange(1, ways)[None, :] / ways
     while np.any(high - low > 1.0):
         tries = np.clip(np.floor(low + (high - low) * steps), low + 1.0, np.maximum(high - 1.0, low + 1.0))

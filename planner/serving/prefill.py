@@ -8,9 +8,8 @@ import numpy as np
 
 from planner.formula import formula
 from planner.physics import forward
-from planner.physics.forward import Machine
+from planner.physics.forward import Placed
 from planner.physics.roofline import pass_seconds
-from planner.specs.layout import Layout
 from planner.specs.profile import Profile
 from planner.work import ONE, ZERO, Column, Entry, Ledger, Work
 
@@ -48,10 +47,10 @@ def prompt(isl: float, prefix: float, chunk: float, token_budget: float) -> Prom
     return Prompt(tokens, cached, size, tokens / size)
 
 
-def prefill_share(machine: Machine, layout: Layout, work: Prompt) -> Ledger:
+def prefill_share(placed: Placed, work: Prompt) -> Ledger:
     """Attention of one chunk: the prompt's whole attention, spread evenly over its chunks."""
     step = forward.prefill_pass(work.tokens * ONE, work.cached * ONE)
-    return tuple(_divided(entry, work.chunks) for entry in forward.prefill_cores(machine, layout, step))
+    return tuple(_divided(entry, work.chunks) for entry in forward.prefill_cores(placed, step))
 
 
 def _divided(entry: Entry, chunks: float) -> Entry:
@@ -64,15 +63,15 @@ def _divided(entry: Entry, chunks: float) -> Entry:
     )
 
 
-def chunk_ledger(machine: Machine, layout: Layout, work: Prompt) -> Ledger:
+def chunk_ledger(placed: Placed, work: Prompt) -> Ledger:
     """One step that reads one chunk of a lone prompt."""
     step = forward.prefill_pass(work.chunk * ONE, ZERO, ONE / work.chunks)
-    return (*forward.matrices(machine, layout, step), *prefill_share(machine, layout, work), forward.host(ZERO))
+    return (*forward.matrices(placed, step), *prefill_share(placed, work), forward.host(ZERO))
 
 
-def prompt_seconds(machine: Machine, profile: Profile, layout: Layout, work: Prompt) -> Column:
+def prompt_seconds(placed: Placed, profile: Profile, work: Prompt) -> Column:
     """Time to read in a lone prompt on an idle replica [s]."""
-    return work.chunks * pass_seconds(chunk_ledger(machine, layout, work), profile)
+    return work.chunks * pass_seconds(chunk_ledger(placed, work), profile)
 
 
 @formula("fit to public serving measurements: front end and tokenisation cost a constant, first steps run slower", "s")

@@ -33,6 +33,12 @@ class Layout:
         return self.tp * self.dp * self.cp * self.pp
 
     @property
+    def tall(self) -> Layout:
+        """The same layouts as columns of shape (n, 1), ready to be crossed with batches of shape (1, m)."""
+        columns = np.broadcast_arrays(self.tp, self.pp, self.dp, self.ep, self.cp, self.dcp)
+        return Layout(*(column.reshape(-1, 1) for column in columns))
+
+    @property
     def expert_tp(self) -> Column:
         """Ways each expert's matrices are split: what expert parallelism leaves of the stage."""
         return self.tp * self.dp * self.cp / self.ep

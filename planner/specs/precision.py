@@ -33,7 +33,10 @@ WEIGHTS: dict[str, Precision] = {
     "fp8": Precision("fp8", 1.0, 1.0, "fp8", "fp8", "one scale a tensor or channel: under 0.1 %"),
     "fp8-block": Precision("fp8-block", 1.0 + 4 / (128 * 128), 1.0, "fp8", "fp8-block", "float32 scale per 128x128 block"),
     "int8": Precision("int8", 1.0, 1.0, "int8", "int8", "one scale a channel: under 0.1 %"),
-    "int4": Precision("int4", 0.5 + 4 / 128, 0.5 + 4 / 128, "bf16", "int4", "16-bit scale and zero point per group of 128 (weight-only: BF16 arithmetic)"),
+    "int4": Precision(
+        "int4", 0.5 + 4 / 128, 0.5 + 4 / 128, "bf16", "int4",
+        "16-bit scale and zero point per group of 128 (weight-only: BF16 arithmetic)",
+    ),
     "nvfp4": Precision("nvfp4", 0.5 + 1 / 16, 0.5, "fp4", "nvfp4", "FP8 scale per block of 16"),
     "mxfp4": Precision("mxfp4", 0.5 + 1 / 32, 0.5, "bf16", "mxfp4", "8-bit scale per block of 32 (BF16 activations)"),
 }

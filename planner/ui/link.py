@@ -1,0 +1,102 @@
+"""The page's address: read as strictly as the command line reads it, before any widget gets to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+from urllib.parse import parse_qsl, urlencode
+
+import streamlit as st
+
+from planner.errors import Fault, InputError
+from planner.share import IGNORED, PRESET, from_pairs, to_link
+from planner.specs.scenario import SCENARIO_FIELDS, Scenario, describe
+from planner.specs.spelling import read
+
+Pairs: TypeAlias = Mapping[str, Sequence[str]]
+
+REWRITTEN: Final = "_rewritten"
+
+
+def raw() -> dict[str, list[str]]:
+    """Every parameter of the address with every value it has, as the browser sent them."""
+    return {name: st.query_params.get_all(name) for name in st.query_params}
+
+
+def faults_of(pairs: Pairs) -> tuple[Fault, ...]:
+    """What is wrong with an address; empty when it can be planned."""
+    try:
+        from_pairs(pairs)
+    except InputError as error:
+        return error.faults
+    return ()
+
+
+def sound(pairs: Pairs) -> Scenario:
+    """The scenario of an address without whatever is refused in it."""
+    kept = {name: list(values) for name, values in pairs.items()}
+    for _ in range(len(kept) + 1):
+        faults = faults_of(kept)
+        if not faults:
+            return from_pairs(kept)
+        refused = {fault.field for fault in faults}
+        kept = {name: values for name, values in kept.items() if not _refused(name, values, refused)}
+    return Scenario()
+
+
+def _refused(name: str, values: Sequence[str], refused: set[str]) -> bool:
+    """Whether a parameter is among the refused ones; a name too long to be repeated is refused as unknown."""
+    return name in refused or name not in {*SCENARIO_FIELDS, PRESET, *IGNORED} or len(values) != 1
+
+
+def malformed(pairs: Pairs) -> bool:
+    """Whether some value is wrong by itself, which no widget can produce (a contradiction of two values it can)."""
+    for name, values in pairs.items():
+        if name in IGNORED:
+            continue
+        if name not in SCENARIO_FIELDS or len(values) != 1:
+            return True
+        try:
+            read(name, values[0])
+        except InputError:
+            return True
+    return False
+
+
+def rewrite(scenario: Scenario) -> None:
+    """Replace the address by a scenario's own link; the caller then reruns, so that the widgets read it afresh."""
+    query = to_link(scenario).removeprefix("?")
+    st.query_params.from_dict(parse_qsl(query, keep_blank_values=True))
+    st.session_state[REWRITTEN] = True
+
+
+def page_address() -> str:
+    """Where the page stands, without query: what an exported link begins with."""
+    return (st.context.url or "").partition("?")[0].partition("#")[0]
+
+
+def anchor(scenario: Scenario) -> str:
+    """A same-tab address of a scenario, relative to the start page."""
+    return "./" + to_link(scenario)
+
+
+def query(scenario: Scenario) -> str:
+    """A scenario's query string as the command line takes it."""
+    return to_link(scenario).removeprefix("?")
+
+
+def refused_rows(faults: Sequence[Fault]) -> dict[str, list[str]]:
+    """Faults as columns of a table: what a stranger wrote is shown there as plain text."""
+    return {
+        "Parameter": [fault.field for fault in faults],
+        "Value": [fault.value for fault in faults],
+        "Why it is refused": [fault.allowed for fault in faults],
+    }
+
+
+def encoded(pairs: Pairs) -> str:
+    """The address's query string, to tell one address from another."""
+    return urlencode({name: list(values) for name, values in pairs.items()}, doseq=True)
+
+
+__all__ = ["anchor", "describe", "encoded", "faults_of", "malformed", "page_address", "query", "raw", "refused_rows", "rewrite", "sound"]

@@ -1,0 +1,79 @@
+"""Small pieces of a page: text that cannot turn into markup, verdicts, tiles, cards and lazily drawn tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, Literal
+
+import pandas as pd
+import streamlit as st
+
+from planner.ui.text import say
+
+MARKUP: Final = re.compile(r"[\\`*_\[\]<>$~:^|&@]|^[#+=-]|(?<=www)\.|^(?<=\d)[.)]", re.IGNORECASE)
+
+
+def plain(text: str) -> str:
+    """Text with every character that Markdown could take for markup made literal."""
+    return MARKUP.sub(r"\\\g<0>", text)
+
+
+def answer(text: str) -> None:
+    """The page's first words: the answer, as its one top heading."""
+    st.title(plain(text), anchor=False)
+
+
+def finding(text: str) -> None:
+    """What a chart shows, in a sentence above it."""
+    st.markdown(plain(text))
+
+
+def verdict(holds: bool | None, yes: str, no: str, unknown: str = "") -> None:
+    """One verdict in words, with an icon: never by colour alone."""
+    if holds is None:
+        st.badge(plain(unknown), icon=":material/help:", color="gray")
+    elif holds:
+        st.badge(plain(yes), icon=":material/check:", color="green")
+    else:
+        st.badge(plain(no), icon=":material/close:", color="red")
+
+
+def tile(label: str, value: str, remark: str, tone: Literal["off", "normal", "inverse"] = "off", source: str | None = None) -> None:
+    """One figure with what it means below it and where it comes from behind its question mark."""
+    st.metric(label, plain(value), plain(remark), delta_color=tone, delta_arrow="off", border=True, height="stretch", help=source and plain(source))
+
+
+@contextmanager
+def card(title: str, key: str) -> Iterator[None]:
+    """A bordered part of the page with its heading."""
+    with st.container(border=True, height="stretch", key=key):
+        st.header(title, anchor=False)
+        yield
+
+
+def table(frame: pd.DataFrame, alt: str, formats: Mapping[str, str] | None = None, height: int | Literal["auto", "content"] = "auto") -> None:
+    """A table whose cells are shown as they are."""
+    columns = {name: st.column_config.NumberColumn(format=form) for name, form in (formats or {}).items()}
+    st.dataframe(frame, hide_index=True, alt=alt, column_config=columns, height=height)
+
+
+def behind(title: str, key: str, body: Callable[[], None]) -> None:
+    """Something drawn only once the reader opens it."""
+    holder = st.expander(title, type="compact", key=key, on_change="rerun")
+    if holder.open:
+        with holder:
+            body()
+
+
+def lines(texts: Sequence[str]) -> None:
+    """A list of sentences."""
+    st.markdown("\n".join(f"- {plain(text)}" for text in texts))
+
+
+def refused(title: str, why: str, rows: Mapping[str, Sequence[str]]) -> None:
+    """A designed state without numbers: what is refused, and why, as plain cells."""
+    st.title(plain(title), anchor=False)
+    st.markdown(plain(why))
+    st.dataframe(pd.DataFrame(dict(rows)), hide_index=True, alt=say("link_refused"), height="content")

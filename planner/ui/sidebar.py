@@ -1,0 +1,144 @@
+"""The sidebar: eight inputs that decide most, the rest in compact sections; it holds no results."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from planner.catalog.accelerators import accelerator, accelerator_ids
+from planner.catalog.engines import engine
+from planner.catalog.ids import CUSTOM
+from planner.catalog.models import model_ids
+from planner.catalog.prices import default_price, providers
+from planner.specs.contradictions import POOL_FIELDS
+from planner.specs.scenario import Scenario, describe
+from planner.ui import custom, presets
+from planner.ui.inputs import choice, menu, number, share
+from planner.ui.state import can_undo, undo
+from planner.ui.text import say
+from planner.units import significant, whole
+
+DEGREES: Final = (1, 2, 4, 8, 16, 32, 64)
+ODD_DEGREES: Final = "_odd_degrees"
+"""Degrees beyond the menu that a link of this session asked for: they stay on it."""
+
+
+def draw(first: Scenario) -> None:
+    """All inputs; `first` is what the link states."""
+    with st.sidebar:
+        presets.menu()
+        _main(first)
+        _sections()
+        custom.popover()
+        st.button(say("undo"), icon=":material/undo:", key="_undo", on_click=undo, disabled=not can_undo(), help=say("undo_help"), width="stretch")
+
+
+def _main(first: Scenario) -> None:
+    """The eight visible inputs."""
+    menu("model", (*model_ids(), CUSTOM), on_change=custom.model_changed)
+    menu("weights")
+    menu("gpu", accelerator_ids())
+    choice("tp", _degrees(first.tp))
+    left, right = st.columns(2, gap="small")
+    with left:
+        number("isl")
+        number("qps")
+    with right:
+        number("osl")
+        number("sla_tpot_ms")
+
+
+def _degrees(asked: int) -> list[int]:
+    odd: set[int] = st.session_state.setdefault(ODD_DEGREES, set())
+    odd |= {asked, int(st.session_state.get("tp") or 1)}
+    return sorted({*DEGREES, *odd})
+
+
+def _sections() -> None:
+    """Everything else, in compact expanders."""
+    for title, section in (
+        ("section_promise", _promise), ("section_precision", _precision), ("section_layout", _layout),
+        ("section_workload", _workload), ("section_engine", _engine), ("section_cost", _cost), ("section_page", _page),
+    ):  # fmt: skip
+        with st.expander(say(title), type="compact", key=f"_{title}"):
+            section()
+
+
+def _promise() -> None:
+    number("sla_ttft_ms")
+    number("sla_pct")
+
+
+def _precision() -> None:
+    choice("kv", describe("kv").options)
+    choice("profile", ("measured", "textbook"))
+
+
+def _layout() -> None:
+    left, right = st.columns(2, gap="small")
+    for index, field in enumerate(("pp", "dp", "ep", "cp", "dcp", "redundant")):
+        with right if index % 2 else left:
+            number(field)
+    number("imbalance", placeholder="expected from routing")
+    choice("overlap", ("off", "on"))
+
+
+def _workload() -> None:
+    share("prefix")
+    number("chunk")
+    menu("prefill", on_change=_prefill_changed)
+    pooled = st.session_state["prefill"] == "disaggregated"
+    menu("prefill_gpu", accelerator_ids(), placeholder="–", disabled=not pooled)
+    left, right = st.columns(2, gap="small")
+    for index, field in enumerate(("prefill_tp", "prefill_workers", "decode_workers", "kv_link_eff")):
+        with right if index % 2 else left:
+            number(field, placeholder="–", disabled=not pooled)
+    number("spec", on_change=_spec_changed)
+    drafting = st.session_state["spec"] > 0
+    share("accept", disabled=not drafting)
+    share("draft", disabled=not drafting)
+
+
+def _engine() -> None:
+    menu("engine")
+    own = engine(st.session_state["engine"], None, accelerator(st.session_state["gpu"]))
+    number("at_batch", placeholder="the largest that keeps the SLA")
+    number("util", placeholder=f"{own.memory_utilisation:g}, {own.name}'s own")
+    number("max_len", placeholder="the model's own")
+    left, right = st.columns(2, gap="small")
+    with left:
+        number("max_seqs", placeholder=whole(own.max_num_seqs))
+    with right:
+        number("token_budget", placeholder=whole(own.token_budget))
+
+
+def _cost() -> None:
+    found = default_price(st.session_state["gpu"], kind=st.session_state.get("price_kind") or "on-demand")
+    number("price", placeholder="not known" if found is None else f"{significant(found.usd_per_hour)}, median")
+    menu("price_kind")
+    menu("provider", providers(), placeholder="all")
+    share("load")
+    left, right = st.columns(2, gap="small")
+    with left:
+        number("fix_replicas", placeholder="from requests/s")
+    with right:
+        number("spare")
+
+
+def _page() -> None:
+    menu("lang", placeholder="the browser's")
+
+
+def _prefill_changed() -> None:
+    """A prefill pool is described only while there is one."""
+    if st.session_state["prefill"] != "disaggregated":
+        for field in POOL_FIELDS:
+            st.session_state[field] = None
+
+
+def _spec_changed() -> None:
+    """Acceptance and draft cost are described only while something is drafted."""
+    if not st.session_state["spec"]:
+        for field in ("accept", "draft"):
+            st.session_state[field] = describe(field).default

@@ -1,0 +1,27 @@
+"""What a first visitor would otherwise wait for: imports, catalogues, specifications and one plan."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+from planner.catalog.scenarios import presets
+from planner.single import plan_of
+from planner.specs.scenario import Scenario
+from planner.ui import charts
+from planner.ui.theme import Mode
+
+LAZY: Final = ("pandas", "pyarrow", "streamlit.elements.vega_charts", "streamlit.elements.arrow")
+MODES: Final[tuple[Mode, ...]] = ("light", "dark")
+
+
+def warm() -> None:
+    """Load everything that a run of the script loads, and fill the caches that all sessions share."""
+    for name in LAZY:
+        importlib.import_module(name)
+    importlib.import_module("planner.ui.sidebar")
+    importlib.import_module("planner.ui.sharing")
+    for shown in MODES:
+        charts.memory(shown), charts.curve(shown), charts.step(shown)
+    for scenario in (Scenario(), *(preset.scenario for preset in presets()[:3])):
+        plan_of(scenario)
