@@ -12,7 +12,7 @@ import numpy as np
 from planner.candidates import candidates
 from planner.evaluate import evaluate_setting
 from planner.formula import Call, Formula, Line, Recording, Worked, explain, number, recording
-from planner.physics.roofline import pass_seconds
+from planner.physics.roofline import launch_seconds, pass_seconds, terms
 from planner.physics.weights import end_bytes, stored_bytes, weight_bytes
 from planner.rows import room, speed_at, unloaded_ttft
 from planner.serving import decode
@@ -67,7 +67,9 @@ def arithmetic(scenario: Scenario) -> tuple[Part, ...]:
     setting = resolve(scenario)
     asked = setting.scenario
     at = candidates(layout(asked.tp, asked.pp, asked.dp, asked.ep, asked.cp, asked.dcp)).layout
-    row = evaluate_setting(setting, candidates(at, None if asked.at_batch is None else np.full((1, 1), float(asked.at_batch))))
+    row = evaluate_setting(
+        setting, candidates(at, None if asked.at_batch is None else np.full((1, 1), float(asked.at_batch)))
+    )
     parts = [_memory(setting, at)]
     if np.isfinite(row.ttft_unloaded_ms[0]):
         parts += _timed_parts(setting, at, np.maximum(row.batch[None, :], 1.0))
@@ -90,24 +92,34 @@ def _memory(setting: Setting, at: Layout) -> Part:
 
 def _timed_parts(setting: Setting, at: Layout, batch: Column) -> list[Part]:
     """TTFT of a lone prompt, the decode step at the operating point, and what follows from them."""
+    lone, unloaded = _recorded(lambda: unloaded_ttft(setting, decode.clock(setting.decoding, at, together=False)))
     alone = decode.clock(replace(setting.decoding, prompt=None), at, together=False)
-    lone, unloaded = _recorded(lambda: unloaded_ttft(setting, alone))
     step, _ = _recorded(lambda: decode.tpot(alone, batch))
-    whole, _ = _recorded(lambda: speed_at(setting, decode.clock(setting.decoding, at, together=False), batch, unloaded))
     bill, _ = _recorded(lambda: evaluate_setting(setting, candidates(at, batch)))
-    operators = len(timed(step))
-    size = f"{number(batch)} sequences per replica"
-    prompts = f"{size}; prefill_cost is what a prompt adds to the time of the matrices, and its own attention"
+    chunk, size = f"{number(setting.prompt.chunk)} prompt tokens a step", f"{number(batch)} sequences per replica"
+    context = f"{size}, mean context {number(setting.decoding.context)} tokens"
     return [
-        Part("A lone prompt", f"{number(setting.prompt.chunk)} prompt tokens a step", _pass(setting, lone, 0)),
-        Part(
-            "The decode step",
-            f"{size}, mean context {number(setting.decoding.context)} tokens",
-            _pass(setting, step, 0),
-        ),
-        Part("TPOT, TTFT and throughput", prompts, _pass(setting, whole, operators)),
+        Part("A lone prompt", chunk, _pass(setting, lone, timed(lone))),
+        Part("The decode step", context, _pass(setting, step, timed(step))),
+        _with_prefill(setting, at, batch, unloaded, len(timed(step))),
         Part("Cost", size, explain(call for call in bill.calls if group_of(call.formula) == "cost")),
     ]
+
+
+def _with_prefill(setting: Setting, at: Layout, batch: Column, unloaded: Column, known: int) -> Part:
+    """What other requests' prompts add to the step, whose `known` operators are clocked again on the way."""
+    with recording() as taken:
+        clock = decode.clock(setting.decoding, at, together=False)
+        before = len(timed(taken))
+        speed_at(setting, clock, batch, unloaded)
+    operators = timed(taken)
+    added = (*operators[:before], *operators[before + known :])
+    return Part("TPOT, TTFT and throughput", _ADDED if added else "", _pass(setting, taken, added))
+
+
+_ADDED: Final = (
+    "prefill_cost: the sum below, less the matrices of the decode step alone, times the steps that a prompt takes"
+)
 
 
 def _recorded(run: Callable[[], Any]) -> tuple[Recording, Any]:
@@ -117,15 +129,12 @@ def _recorded(run: Callable[[], Any]) -> tuple[Recording, Any]:
     return taken, result
 
 
-def _pass(setting: Setting, taken: Recording, shown: int) -> tuple[Worked, ...]:
-    """The formulas of a pass, and how its operators add up, the first `shown` of them left out."""
-    operators = timed(taken)[shown:]
+def _pass(setting: Setting, taken: Recording, operators: Sequence[Timed]) -> tuple[Worked, ...]:
+    """The formulas of a pass, and how these operators add up."""
     worked = explain(taken.calls, pass_subjects(taken))
     if not operators:
         return worked
-    total = (
-        _seconds_sum(operators, taken.calls) if setting.profile.per_operator else _textbook_sum(operators, taken.calls)
-    )
+    total = _seconds_sum(operators, setting) if setting.profile.per_operator else _textbook_sum(operators, setting)
     return _after(worked, tuple(each.formula.name for each in worked if each.formula.module == CLOCK), total)
 
 
@@ -135,42 +144,32 @@ def _after(worked: tuple[Worked, ...], names: tuple[str, ...], total: Worked) ->
     return (*worked[:last], total, *worked[last:])
 
 
-def _seconds_sum(operators: Sequence[Timed], calls: Sequence[Call]) -> Worked:
+def _seconds_sum(operators: Sequence[Timed], setting: Setting) -> Worked:
     """Operators clocked one by one: launches times seconds of each, added up."""
-    seconds = [_launch_seconds(operator, calls) for operator in operators]
-    lines = [_product(operator, each, "s") for operator, each in zip(operators, seconds, strict=True)]
-    total = sum(_first(operator.entry.work.launches) * each for operator, each in zip(operators, seconds, strict=True))
+    seconds = [_first(launch_seconds(operator.entry.work, setting.profile)) for operator in operators]
+    lines, total = _products(operators, seconds)
     return _sum(pass_seconds, "s", lines, total)
 
 
-def _launch_seconds(operator: Timed, calls: Sequence[Call]) -> float:
-    """Seconds of one launch: its law, and its extra term where it has one."""
-    ends = ("law_seconds", "rise_seconds", "collective_seconds", "host_seconds")
-    return sum(_first(calls[at].result) for at in operator.calls if calls[at].formula.name in ends)
-
-
-def _textbook_sum(operators: Sequence[Timed], calls: Sequence[Call]) -> Worked:
+def _textbook_sum(operators: Sequence[Timed], setting: Setting) -> Worked:
     """The textbook clocks once: compute and memory times of all operators add up, the law is applied to the sums."""
-    lines: list[Line] = []
-    for name in ("compute_seconds", "memory_seconds"):
-        each = [_named_result(operator, calls, name) for operator in operators]
-        lines += [_product(operator, value, "s") for operator, value in zip(operators, each, strict=True)]
-        total = sum(
-            _first(operator.entry.work.launches) * value for operator, value in zip(operators, each, strict=True)
-        )
-        lines.append(Line(name.removesuffix("_seconds"), "the sum of these", "", number(total), "s"))
-    return Worked(_formula_of(pass_seconds, "s"), tuple(lines))
+    both = [terms(operator.entry.work, setting.profile) for operator in operators]
+    compute, computed = _products(operators, [_first(each[0]) for each in both])
+    memory, moved = _products(operators, [_first(each[1]) for each in both])
+    ends = (("compute", computed), ("memory", moved))
+    first, second = (Line(name, "the sum of these", "", number(total), "s") for name, total in ends)
+    return Worked(_formula_of(pass_seconds, "s"), (*compute, first, *memory, second))
 
 
-def _named_result(operator: Timed, calls: Sequence[Call], name: str) -> float:
-    return sum(_first(calls[at].result) for at in operator.calls if calls[at].formula.name == name)
-
-
-def _product(operator: Timed, seconds: float, unit: str) -> Line:
-    """One operator's line of a sum."""
-    launches = _first(operator.entry.work.launches)
-    numbers = f"{number(launches)} * {number(seconds)}"
-    return Line(operator.entry.name, "launches * seconds", numbers, number(launches * seconds), unit)
+def _products(operators: Sequence[Timed], seconds: Sequence[float]) -> tuple[list[Line], float]:
+    """Launches times seconds of each operator, and their sum."""
+    lines, total = [], 0.0
+    for operator, each in zip(operators, seconds, strict=True):
+        launches = _first(operator.entry.work.launches)
+        numbers = f"{number(launches)} * {number(each)}"
+        lines.append(Line(operator.entry.name, "launches * seconds", numbers, number(launches * each), "s"))
+        total += launches * each
+    return lines, total
 
 
 def _sum(function: Callable[..., Any], unit: str, lines: Iterable[Line], total: float) -> Worked:

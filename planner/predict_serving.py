@@ -11,7 +11,7 @@ from planner.case_words import CaseError, Row, cache_precision, degree, engine_i
 from planner.catalog.accelerators import find_accelerator
 from planner.catalog.engines import engine
 from planner.catalog.models import find_model
-from planner.errors import InputError
+from planner.errors import HeadroomError, InputError
 from planner.evaluate import evaluate_setting
 from planner.plan import Plans
 from planner.setting import Setting, assemble
@@ -45,9 +45,20 @@ def predict_serving(row: Row) -> ServingPrediction:
     Raises:
         CaseError: when the row states too little, or something that is not modelled.
     """
-    model = _model(row)
-    gpu = _accelerator(row)
-    setting, said = _setting(row, model, gpu)
+    return _prediction(*_planned(row))
+
+
+def predicted_plan(row: Row) -> Plans | None:
+    """The plan behind a prediction, its band included; None when the row cannot be predicted."""
+    try:
+        return _planned(row)[0]
+    except (CaseError, HeadroomError):
+        return None
+
+
+def _planned(row: Row) -> tuple[Plans, Setting, tuple[str, ...]]:
+    """The plan of a row at the batch that really runs, and what was taken as default."""
+    setting, said = _setting(row, _model(row), _accelerator(row))
     concurrency = number(row, "concurrency_eff", "concurrency")
     if concurrency is None:
         raise CaseError("concurrency is not stated")
@@ -57,7 +68,7 @@ def predict_serving(row: Row) -> ServingPrediction:
     if running < concurrency:
         plans = _at(setting, running)
         said = (*said, f"the cache holds {held:.0f} of {concurrency:.0f} sequences")
-    return _prediction(plans, setting, said)
+    return plans, setting, said
 
 
 def _model(row: Row) -> ModelSpec:

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from planner.arithmetic import arithmetic
-from planner.formula import Worked
 from planner.notes import assumptions, notes, sources
 from planner.physics import forward
 from planner.physics.roofline import bound_by, entry_seconds, terms

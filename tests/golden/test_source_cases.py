@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,18 @@ import pytest
 
 from planner.catalog.accelerators import accelerator
 from planner.catalog.models import model
-from planner.physics import ffn, forward, kv, memory, roofline
+from planner.physics import ffn, kv, memory, roofline
 from planner.plan import Plan
-from planner.rows import unloaded_ttft
-from planner.serving import goodput, prefill
-from planner.setting import Setting, resolve
-from planner.single import plan_of
+from planner.serving import goodput
+from planner.setting import Setting
 from planner.specs.layout import layout
 from planner.specs.model import attention_params, ffn_params, linear_params
 from planner.specs.precision import WEIGHTS
 from planner.specs.profile import TEXTBOOK
 from planner.specs.scenario import Scenario
 from planner.work import Ledger
+from tests import asking
+from tests.asking import column, one, setting, total
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "source_cases.json").read_text(encoding="utf-8"))
 BY_ID = {case["id"]: case for case in CASES}
@@ -41,58 +40,40 @@ GLM_CONTEXT = 131_072
 # --- the planner, asked as the articles ask it ---------------------------------------------------------------------
 
 
-@cache
-def setting(**changes: Any) -> Setting:
-    return resolve(Scenario(**{**ARTICLE, **changes}))
+def at(**changes: Any) -> Setting:
+    return setting(**{**ARTICLE, **changes})
 
 
-@cache
 def plan(**changes: Any) -> Plan:
-    return plan_of(Scenario(**{**ARTICLE, **changes}))
-
-
-def one(column: object) -> float:
-    return float(np.asarray(column).reshape(-1)[0])
-
-
-def column(value: float) -> np.ndarray:
-    return np.full(1, float(value))
+    return asking.plan(**{**ARTICLE, **changes})
 
 
 def step_ms(batch: float, context: float, tp: int = 1, **changes: Any) -> float:
     """A decode step of the textbook, whether or not the model fits."""
-    s = setting(tp=tp, **changes)
-    step = forward.decode_pass(column(batch), column(context))
-    return one(roofline.pass_seconds(forward.forward(s.machine, layout(tp), step), s.profile)) * 1e3
-
-
-def prompt_ledger(tokens: int) -> Ledger:
-    s = setting()
-    return prefill.chunk_ledger(s.machine, layout(1), prefill.prompt(tokens, 0.0, 0, float("inf")))
+    return one(asking.step_seconds(at(tp=tp, **changes), batch, context, tp=tp)) * 1e3
 
 
 def prompt_flops(tokens: int, *groups: str) -> float:
-    found = [e for e in prompt_ledger(tokens) if not groups or e.group in groups]
-    return sum(one(e.work.flops * e.work.launches) for e in found)
+    found = [e for e in asking.prompt_ledger(at(), tokens) if not groups or e.group in groups]
+    return sum(total(e, "flops") for e in found)
 
 
 def prompt_ms(tokens: int, term: int) -> float:
     """Compute (term 0) or memory (term 1) time of a prompt on one H100."""
-    timed = [e for e in prompt_ledger(tokens) if e.group != "host"]
-    return sum(one(roofline.terms(e.work, setting().profile)[term] * e.work.launches) for e in timed) * 1e3
+    timed = [e for e in asking.prompt_ledger(at(), tokens) if e.group != "host"]
+    return sum(one(roofline.over_kernels(roofline.terms(e.work, at().profile)[term] * e.work.launches)) for e in timed) * 1e3
 
 
 def ttft_ms(tokens: int, tp: int = 1) -> float:
-    return one(unloaded_ttft(setting(isl=tokens, tp=tp), layout(tp))) * 1e3
+    return one(asking.ttft_seconds(at(isl=tokens, tp=tp), layout(tp))) * 1e3
 
 
 def memory_bound_up_to(context: float) -> float:
     """Largest batch whose step takes its memory time."""
-    s = setting()
     batch = np.arange(1.0, 2001.0)
-    ledger = forward.forward(s.machine, layout(1), forward.decode_pass(batch, column(context)))
-    parts = [(roofline.terms(e.work, s.profile), e.work.launches) for e in ledger if e.group != "host"]
-    compute, moved = (sum(part[0][term] * part[1] for part in parts) for term in (0, 1))
+    ledger = asking.decode_ledger(at(), batch, context)
+    parts = [(roofline.terms(e.work, at().profile), e.work.launches) for e in ledger if e.group != "host"]
+    compute, moved = (sum(np.ravel(part[0][term] * part[1]) for part in parts) for term in (0, 1))
     return float(np.count_nonzero(compute <= moved))
 
 
@@ -104,8 +85,7 @@ def end_to_end_ms(found: Plan, tokens: int) -> float:
 
 
 def sequence_bytes(tokens: float, kv_precision: str = "bf16", name: str = "llama-70b-nominal") -> float:
-    s = setting(kv=kv_precision, model=name)
-    return one(kv.sequence_bytes(s.cache, column(tokens), column(1), column(1), column(1), s.allocation))
+    return one(asking.sequence_bytes(at(kv=kv_precision, model=name), tokens))
 
 
 def blocks(tokens: float, block: int) -> float:
@@ -139,22 +119,20 @@ def glm_groups() -> Any:
 
 def glm_ledger(batch: float, context: float = GLM_CONTEXT) -> Ledger:
     """A decode step of FP8 weights and a BF16 cache on one imaginary device."""
-    s = setting(model="glm-5.2", weights="fp8")
-    return forward.forward(s.machine, layout(1), forward.decode_pass(column(batch), column(context)))
+    return asking.decode_ledger(at(model="glm-5.2", weights="fp8"), batch, context)
 
 
 def glm_sum(field: str, batch: float, *names: str, context: float = GLM_CONTEXT) -> float:
     """GFLOP or GB of a step: of the named operators, or of everything."""
-    found = [e for e in glm_ledger(batch, context) if not names or e.name in names]
-    return sum(one(getattr(e.work, field) * e.work.launches) for e in found) / 1e9
+    return sum(total(e, field) for e in glm_ledger(batch, context) if not names or e.name in names) / 1e9
 
 
 def glm_weights_gb(batch: float) -> float:
-    return sum(one(e.work.hbm_bytes * e.work.launches) for e in glm_ledger(batch) if e.group in ("weights", "experts")) / 1e9
+    return sum(total(e, "hbm_bytes") for e in glm_ledger(batch) if e.group in ("weights", "experts")) / 1e9
 
 
 def glm_linear_gflop() -> float:
-    return sum(one(e.work.flops * e.work.launches) for e in glm_ledger(1) if e.group in ("weights", "experts")) / 1e9
+    return sum(total(e, "flops") for e in glm_ledger(1) if e.group in ("weights", "experts")) / 1e9
 
 
 def distinct(case: dict[str, Any]) -> float:

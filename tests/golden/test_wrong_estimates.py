@@ -11,25 +11,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from planner.catalog.accelerators import accelerator
 from planner.catalog.hf_config import model_from_json
 from planner.catalog.models import model
 from planner.errors import ModelConfigError
-from planner.physics import forward, kv
-from planner.physics.roofline import pass_seconds
+from planner.physics import kv
 from planner.physics.weights import formats, weight_bytes
 from planner.plan import Plan
-from planner.setting import resolve
-from planner.single import plan_of
 from planner.specs.layout import layout
 from planner.specs.model import DenseFFN
-from planner.specs.precision import CACHE, WEIGHTS
-from planner.specs.profile import MEASURED, TEXTBOOK
-from planner.specs.scenario import Scenario
+from planner.specs.precision import WEIGHTS
+from planner.specs.profile import MEASURED
 from planner.units import GIB, show
+from tests import asking
+from tests.asking import ONE, column, one, setting, token_bytes
 
 RECORDS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "wrong_estimates.json").read_text(encoding="utf-8"))
 TESTED = [record for record in RECORDS if "expected" in record]
@@ -49,27 +46,14 @@ CONFIG = {
 """A plain configuration, to which each record adds what a tool did not read."""
 
 
-def one(column: object) -> float:
-    return float(np.asarray(column).reshape(-1)[0])
-
-
 def plan(name: str, **changes: Any) -> Plan:
-    return plan_of(Scenario(model=name, **changes))
-
-
-def token_bytes(name: str, tp: int = 1, part: str = "", precision: str = "bf16", *, mtp: bool = False) -> float:
-    """Cache bytes of one more token on one rank, before any window is full."""
-    parts = kv.cache_components(model(name), CACHE[precision], MEASURED.index_key_bytes, mtp=mtp)
-    chosen = tuple(p for p in parts if not part or p.name == part)
-    return one(kv.bytes_per_token(chosen, np.full(1, float(tp)), np.ones(1)))
+    return asking.plan(model=name, **changes)
 
 
 def longest_gib(name: str, part: str = "keys and values", *, mtp: bool = False) -> float:
     """Cache of one longest sequence, exactly, without recurrent states."""
-    parts = kv.cache_components(model(name), CACHE["bf16"], MEASURED.index_key_bytes, mtp=mtp)
-    chosen = tuple(p for p in parts if p.name == part)
-    tokens = np.full(1, float(model(name).max_len or 0))
-    return one(kv.sequence_bytes(chosen, tokens, np.ones(1), np.ones(1), np.ones(1), kv.EXACT)) / GIB
+    chosen = tuple(p for p in asking.cache_parts(name, mtp=mtp) if p.name == part)
+    return one(kv.sequence_bytes(chosen, column(model(name).max_len or 0), ONE, ONE, ONE, kv.EXACT)) / GIB
 
 
 def visible_gib(gpu: str) -> float:
@@ -113,10 +97,8 @@ def infeasible_stays_infeasible() -> int:
 
 def starcoder_blocks() -> float:
     """Windowed layers keep window − 1 + step tokens and one block; full ones keep everything."""
-    scenario = Scenario(model="starcoder2-3b", isl=16_128, osl=256, token_budget=8192)
-    setting = resolve(scenario)
-    held = one(kv.sequence_bytes(setting.cache, np.full(1, 16_384.0), np.ones(1), np.ones(1), np.ones(1), setting.allocation))
-    return 16_384 * 30 * 1024 / held
+    at = setting(model="starcoder2-3b", isl=16_128, osl=256, token_budget=8192)
+    return 16_384 * 30 * 1024 / one(asking.sequence_bytes(at, 16_384, allocation=at.allocation))
 
 
 def dense_layers_first() -> float:
@@ -140,9 +122,7 @@ def nvfp4_linear_bytes() -> float:
 
 
 def step_ms(name: str, context: float) -> float:
-    setting = resolve(Scenario(model=name, profile="textbook"))
-    step = forward.decode_pass(np.ones(1), np.full(1, context))
-    return one(pass_seconds(forward.forward(setting.machine, layout(1), step), setting.profile)) * 1e3
+    return one(asking.step_seconds(setting(model=name, profile="textbook"), 1, context)) * 1e3
 
 
 def tp8_tokens_over_divided() -> float:
@@ -175,15 +155,12 @@ def gb200() -> list[float]:
 
 def default_length() -> float:
     found = plan("qwen3.5-9b", profile="textbook")
-    setting = resolve(Scenario(model="qwen3.5-9b", profile="textbook"))
-    one_sequence = kv.sequence_bytes(setting.cache, np.full(1, 1280.0), np.ones(1), np.ones(1), np.ones(1), kv.EXACT)
-    return one(one_sequence) / found.kv_bytes_per_token
+    return one(asking.sequence_bytes(setting(model="qwen3.5-9b", profile="textbook"), 1280)) / found.kv_bytes_per_token
 
 
 def request_ratio() -> float:
-    setting = resolve(Scenario(model="qwen3-235b-a22b", profile="textbook"))
-    held = kv.sequence_bytes(setting.cache, np.array([4096.0, 2.0]), np.ones(1), np.ones(1), np.ones(1), kv.EXACT)
-    return float(held[0] / held[1])
+    long, short = asking.sequence_bytes(setting(model="qwen3-235b-a22b", profile="textbook"), (4096, 2))
+    return float(long / short)
 
 
 def default_request_gb() -> float:
@@ -257,8 +234,6 @@ def test_every_record_is_measured_or_says_why_not() -> None:
 
 def test_no_length_beyond_the_window_is_charged_twice() -> None:
     """P04's idea: all layers cost the same up to the window, then only the full ones go on growing."""
-    parts = kv.cache_components(model("gpt-oss-120b"), CACHE["bf16"], TEXTBOOK.index_key_bytes)
-    at = np.array([127.0, 128.0, 130.0, 1130.0])
-    held = kv.sequence_bytes(parts, at, np.ones(1), np.ones(1), np.ones(1), kv.EXACT)
+    held = asking.sequence_bytes(setting(model="gpt-oss-120b", profile="textbook"), (127, 128, 130, 1130))
     assert held[1] - held[0] == 73_728
     assert held[3] - held[2] == 1000 * 36_864
