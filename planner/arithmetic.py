@@ -92,7 +92,8 @@ def _memory(setting: Setting, at: Layout) -> Part:
 
 def _timed_parts(setting: Setting, at: Layout, batch: Column) -> list[Part]:
     """TTFT of a lone prompt, the decode step at the operating point, and what follows from them."""
-    lone, unloaded = _recorded(lambda: unloaded_ttft(setting, decode.clock(setting.decoding, at, together=False)))
+    clock = decode.clock(setting.decoding, at, together=False)
+    lone, unloaded = _recorded(lambda: unloaded_ttft(setting, clock))
     alone = decode.clock(replace(setting.decoding, prompt=None), at, together=False)
     step, _ = _recorded(lambda: decode.tpot(alone, batch))
     bill, _ = _recorded(lambda: evaluate_setting(setting, candidates(at, batch)))

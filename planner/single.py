@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from planner.arithmetic import arithmetic
+from planner.formula import Worked
 from planner.notes import assumptions, notes, sources
 from planner.physics import forward
 from planner.physics.roofline import bound_by, entry_seconds, terms
@@ -147,3 +149,8 @@ def _prefill_row(setting: Setting, added: float) -> tuple[LedgerRow, ...]:
 def _one(column: object) -> float:
     """The first number of a column."""
     return float(np.asarray(column).reshape(-1)[0])
+
+
+def worked(scenario: Scenario) -> tuple[Worked, ...]:
+    """The arithmetic of a plan, line by line, from the code itself; `arithmetic` has it part by part."""
+    return tuple(each for part in arithmetic(scenario) for each in part.worked)

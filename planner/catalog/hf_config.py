@@ -102,6 +102,7 @@ def model_from_config(
         max_len=shape.max_len,
         precision=weights.precision,
         experts_precision=weights.experts_precision,
+        int4_group=stored.group,
         mtp=weights.prediction,
         mtp_extra_params=_prediction_extras(shape),
         vision_params=vision,

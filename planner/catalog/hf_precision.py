@@ -32,12 +32,14 @@ class Storage:
         kept: names that its quantisation leaves at 16 bits, as the configuration lists them.
         experts_only: the method quantises routed experts and nothing else.
         notes: assumptions made.
+        group: weights that share a 4-bit integer's scale.
     """
 
     precision: str = "bf16"
     kept: tuple[str, ...] = ()
     experts_only: bool = False
     notes: tuple[str, ...] = ()
+    group: int = USUAL_GROUP
 
 
 def storage(fields: Fields, outer: Fields, has_experts: bool) -> Storage:
@@ -66,25 +68,27 @@ def _dtype_notes(fields: Fields) -> tuple[str, ...]:
 
 
 def _quantised(section: Fields, has_experts: bool, notes: tuple[str, ...]) -> Storage:
-    precision, remarks = _method(section)
+    precision, size = _method(section)
     if precision == "mxfp4" and not has_experts:
         raise section.refuse("quant_method", "mxfp4 is understood for routed experts only, and this model has none")
     kept = [name for key in ("ignore", "modules_to_not_convert", "exclude_modules") for name in section.strings(key)]
-    return Storage(precision, tuple(kept), precision == "mxfp4", notes + remarks)
+    group = size if precision == "int4" and size and size > 0 else USUAL_GROUP
+    return Storage(precision, tuple(kept), precision == "mxfp4", notes, group)
 
 
-def _method(section: Fields) -> tuple[str, tuple[str, ...]]:
+def _method(section: Fields) -> tuple[str, int | None]:
+    """Precision, and how many weights share a scale where that is stated."""
     method = section.text("quant_method").lower()
     if not method and (section.has("quant_algo") or section.has("producer")):
         method = "modelopt"
     if method in ("fp8", "fbgemm_fp8"):
-        return _fp8(section), ()
+        return _fp8(section), None
     if method in WEIGHT_ONLY:
         return _weight_only(section)
     if method in ("modelopt", "modelopt_fp4"):
-        return _modelopt(section), ()
+        return _modelopt(section), None
     if method == "mxfp4":
-        return "mxfp4", ()
+        return "mxfp4", None
     if method == "compressed-tensors":
         return _compressed_tensors(section)
     raise section.refuse("quant_method", "is not a quantisation method that can be sized")
@@ -97,12 +101,12 @@ def _fp8(section: Fields) -> str:
     return "fp8" if block is None else "fp8-block"
 
 
-def _weight_only(section: Fields) -> tuple[str, tuple[str, ...]]:
+def _weight_only(section: Fields) -> tuple[str, int | None]:
     key = "w_bit" if section.has("w_bit") else "bits"
     if section.integer(key, low=1, high=16) != FOUR_BITS:
         raise section.refuse(key, "only 4-bit weights are supported with this method")
     size = section.synonym(("group_size", "q_group_size"), low=-1)
-    return "int4", _group_note(size)
+    return "int4", size
 
 
 def _modelopt(section: Fields) -> str:
@@ -112,15 +116,14 @@ def _modelopt(section: Fields) -> str:
     return algorithm.lower()
 
 
-def _compressed_tensors(section: Fields) -> tuple[str, tuple[str, ...]]:
+def _compressed_tensors(section: Fields) -> tuple[str, int | None]:
     groups = section.section("config_groups") or section
     names = [key for key in groups.unread() if key.startswith("group_")]
     parents = [group for key in names if (group := groups.section(key)) is not None]
     found = {_group_precision(group, section) for group in parents}
     if len(found) != 1:
         raise section.refuse("config_groups", "must state one weight format")
-    precision, size = found.pop()
-    return precision, _group_note(size) if precision == "int4" else ()
+    return found.pop()
 
 
 def _group_precision(group: Fields, section: Fields) -> tuple[str, int | None]:
@@ -143,9 +146,3 @@ def _eight_bit(weights: Fields, kind: str) -> str:
     if kind == "int" or weights.get("block_structure") != BLOCK:
         raise weights.refuse("block_structure", f"only {BLOCK} of 8-bit floats is supported")
     return "fp8-block"
-
-
-def _group_note(size: int | None) -> tuple[str, ...]:
-    if size in (None, USUAL_GROUP):
-        return ()
-    return (f"4-bit scales are stored per group of {size}; sized as per group of {USUAL_GROUP}",)

@@ -19,7 +19,7 @@ from planner.specs.model import (
     ModelSpec,
     linear_params,
 )
-from planner.specs.precision import BF16, WEIGHTS, Precision
+from planner.specs.precision import BF16, WEIGHTS, Precision, grouped_int4
 from planner.specs.profile import Conventions
 from planner.work import Column
 
@@ -52,7 +52,7 @@ def formats(model: ModelSpec, chosen: str, convention: Conventions) -> Formats:
     chosen format (gpt-oss in MXFP4, Kimi K2.5 in INT4) keeps the rest in its own; NVFP4 checkpoints of MLA models
     keep attention projections in BF16.
     """
-    named = WEIGHTS[chosen]
+    named = grouped_int4(model.int4_group) if chosen == "int4" else WEIGHTS[chosen]
     if convention.nominal_bytes:
         return Formats(named, named, named, named)
     if model.experts_precision == chosen:
@@ -79,6 +79,14 @@ def matrix_bytes(params: int, bytes_per_param: float, shards: int, tp: Column) -
 def experts_per_rank(count: int, redundant: float, ep: Column) -> Column:
     """Routed experts that the fullest rank stores in one layer."""
     return np.ceil((count + redundant) / ep)  # [experts]
+
+
+@formula("kernels pad each rank's share of an expert to whole tiles (fitted to engine logs of MXFP4)", "1")
+def tile_padding(width: int, expert_tp: Column, tile: int) -> Column:
+    """Stored over needed weights of an expert on a rank."""
+    share = width / expert_tp  # [elements]
+    padded = np.ceil(share / tile) * tile  # [elements]
+    return padded / share  # [1]
 
 
 @formula("definition: stored experts, each divided expert_tp ways", "B")
@@ -118,7 +126,9 @@ def ffn_bytes(
         case ExpertFFN():
             stored = experts_per_rank(ffn.count, redundant, layout.ep)
             width = stored_bytes(kinds.experts, convention)
-            routed = expert_bytes(stored, linear_params(ffn.expert), width, layout.expert_tp)
+            tile = 1 if convention.nominal_bytes else kinds.experts.tile
+            padding = tile_padding(ffn.expert[0].shards, layout.expert_tp, tile)
+            routed = expert_bytes(stored, linear_params(ffn.expert), width, layout.expert_tp) * padding
             vectors = expert_bytes(stored, ffn.expert_extra_params, plain, layout.expert_tp)
             shared = linears_bytes(ffn.shared + ffn.outer, kinds.dense, kinds, tp, convention)
             return routed + vectors + shared + ffn.extra_params * plain

@@ -177,6 +177,8 @@ class ModelSpec:
     max_len: int | None
     precision: str
     experts_precision: str | None = None
+    int4_group: int = 128
+    """Weights that share a scale in this checkpoint's INT4 format."""
     mtp: tuple[LayerGroup, ...] = ()
     mtp_extra_params: int = 0
     vision_params: int | None = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Precision:
     math: str
     kernel: str
     note: str = ""
+    tile: int = 1
+    """Kernels pad an expert's width on a rank to a multiple of this."""
 
 
 BF16 = Precision("bf16", 2.0, 2.0, "bf16", "bf16")
@@ -38,8 +40,16 @@ WEIGHTS: dict[str, Precision] = {
         "16-bit scale and zero point per group of 128 (weight-only: BF16 arithmetic)",
     ),
     "nvfp4": Precision("nvfp4", 0.5 + 1 / 16, 0.5, "fp4", "nvfp4", "FP8 scale per block of 16"),
-    "mxfp4": Precision("mxfp4", 0.5 + 1 / 32, 0.5, "bf16", "mxfp4", "8-bit scale per block of 32 (BF16 activations)"),
+    "mxfp4": Precision("mxfp4", 0.5 + 1 / 32, 0.5, "bf16", "mxfp4", "8-bit scale per block of 32 (BF16 activations)", 256),
 }
+
+
+
+def grouped_int4(group: int) -> Precision:
+    """INT4 whose scale is shared by `group` weights: scale and zero point at the usual 128, else a scale alone."""
+    usual = WEIGHTS["int4"]
+    return usual if group == 128 else replace(usual, bytes=0.5 + 2 / group, note=f"16-bit scale per group of {group}")
+
 
 CACHE: dict[str, Precision] = {
     "bf16": BF16,
