@@ -1,1 +1,11 @@
 """Headroom: how many requests fit, at what latency, on how many GPUs, for how many dollars a good token."""
+
+from planner.catalog.scenarios import load_preset
+from planner.evaluate import evaluate
+from planner.explain import explain
+from planner.export import from_csv, to_csv
+from planner.share import from_link, to_link
+from planner.single import plan_of
+from planner.specs.scenario import Scenario
+
+__all__ = ["Scenario", "evaluate", "explain", "from_csv", "from_link", "load_preset", "plan_of", "to_csv", "to_link"]

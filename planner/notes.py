@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from planner.candidates import candidates
-from planner.evaluate import evaluate_setting
+from planner.nearest import nearest_fit
 from planner.plan import Note, Plans
 from planner.setting import Setting
-from planner.specs.layout import layout
 from planner.specs.model import ExpertFFN
+from planner.specs.scenario import Scenario
 
 GIB = 2.0**30
 
@@ -28,22 +25,23 @@ def notes(setting: Setting, row: Plans) -> tuple[Note, ...]:
 
 
 def _nearest(setting: Setting, row: Plans) -> tuple[Note, ...]:
-    """When the plan does not stand, the smallest tensor-parallel layout that would."""
+    """When the plan does not stand, the nearest one that fits."""
+    asked = setting.scenario
     if row.fits[0] and row.engine_ok[0]:
         return ()
-    tp = nearest_tp(setting)
-    if tp is None:
-        text = "No tensor-parallel layout of this accelerator fits at this precision and length."
-        return (Note("nothing_fits", text, "tp"),)
-    return (Note("nearest_fit", f"The smallest layout that fits is tp={tp} ({tp} × {setting.gpu.name}).", "tp"),)
+    if asked.at_batch is not None and row.b_max_kv[0] >= 1.0 and row.b_max[0] >= 1.0:
+        text = f"The largest batch that this layout serves is {row.b_max[0]:,.0f}."
+        return (Note("batch_too_large", text, "at_batch"),)
+    found = nearest_fit(asked)
+    if found is None:
+        return (Note("nothing_fits", f"No layout of {setting.gpu.name} that was tried can serve this.", "tp"),)
+    return (Note("nearest_fit", f"The nearest plan that fits: {changes(asked, found)} ({found.tp} × {found.gpu}).", "tp"),)
 
 
-def nearest_tp(setting: Setting) -> int | None:
-    """The smallest valid tensor-parallel degree at which one full-length sequence fits; None when there is none."""
-    degrees = np.arange(1.0, 65.0)
-    table = evaluate_setting(setting, candidates(layout(tp=degrees)))
-    fitting = table.tp[table.fits & table.engine_ok]
-    return int(fitting[0]) if fitting.size else None
+def changes(asked: Scenario, found: Scenario) -> str:
+    """What differs between a scenario and the nearest one that fits, as link parameters."""
+    fields = [name for name in ("gpu", "weights", "tp") if getattr(found, name) != getattr(asked, name)]
+    return ", ".join(f"{name}={getattr(found, name)}" for name in fields or ["tp"])
 
 
 def _price(setting: Setting) -> tuple[Note, ...]:
@@ -108,7 +106,9 @@ def _scope(setting: Setting) -> tuple[Note, ...]:
         text = "Prefill is excluded: TPOT is decode alone and no capacity is kept for reading prompts."
         found.append(Note("prefill_excluded", text, "prefill"))
     if setting.profile.id == "textbook":
-        text = "Textbook profile: ideal rooflines and marketing memory, to reproduce the source articles; not for budgets."
+        text = (
+            "Textbook profile: ideal rooflines and marketing memory, to reproduce the source articles; not for budgets."
+        )
         found.append(Note("textbook", text, "profile"))
     if setting.model.vision_params is None:
         text = "This model has a vision tower of unknown size: weights are a lower bound."
@@ -135,7 +135,9 @@ def assumptions(setting: Setting) -> tuple[str, ...]:
         "TTFT is that of an unloaded replica plus half a step; queues are not in it (optimistic under load).",
     ]
     if asked.prefill == "colocated":
-        found.append(f"Each step carries B/osl new prompts; {setting.profile.phi:.0%} of their cost lands on running requests.")
+        found.append(
+            f"Each step carries B/osl new prompts; {setting.profile.phi:.0%} of their cost lands on running requests."
+        )
     if any(isinstance(group.ffn, ExpertFFN) for group in setting.model.groups):
         found.append("Tokens choose experts uniformly and independently (pessimistic: real routing repeats itself).")
     return (*found, *setting.model.notes, *setting.profile.notes)

@@ -134,7 +134,7 @@ def kept_tokens(tokens: Column, window: float, slack: float, block: int) -> Colu
     """Cached tokens of one sequence in one layer, rounded up to whole blocks."""
     windowed = window + slack  # [tokens]
     kept = np.minimum(tokens, windowed)  # [tokens]
-    margin = np.where(tokens > windowed, block, 0)  # [tokens]
+    margin = np.where((tokens > windowed) & (slack > 0.0), block, 0)  # [tokens]
     blocks = np.ceil(kept / block)  # [blocks]
     return np.asarray(blocks * block + margin)  # [tokens]
 

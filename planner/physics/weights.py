@@ -85,8 +85,8 @@ def experts_per_rank(count: int, redundant: float, ep: Column) -> Column:
 def tile_padding(width: int, expert_tp: Column, tile: int) -> Column:
     """Stored over needed weights of an expert on a rank."""
     share = width / expert_tp  # [elements]
-    padded = np.ceil(share / tile) * tile  # [elements]
-    return padded / share  # [1]
+    tiles = np.ceil(share / tile)  # [tiles]
+    return tiles * tile / share  # [1]
 
 
 @formula("definition: stored experts, each divided expert_tp ways", "B")

@@ -75,8 +75,8 @@ def memory(plan: Plan) -> None:
     with show.card(say("memory"), "card_memory"):
         show.finding(words.memory(plan))
         charts.draw(charts.memory(mode()), data.memory(plan), say("memory_alt"))
-        formats = {"GB": "%.2f", "GiB": "%.2f", "Share of physical, %": "%.1f"}
-        show.behind(say("table"), "_memory_table", lambda: show.table(data.memory_table(plan), say("memory"), formats))
+        formats = {"GB": "%.2f", "GiB": "%.2f", "% of physical": "%.1f"}
+        show.table(data.memory_table(plan), say("memory"), formats, "content")
 
 
 def curve(plan: Plan) -> None:
@@ -125,7 +125,10 @@ def notes(plan: Plan) -> None:
     """Warnings, assumptions and sources."""
     with show.card(say("notes"), "card_notes"):
         said = [note.text for note in plan.notes if note.field != "price"]
-        show.lines(said or ["Nothing to warn of."])
+        if said:
+            show.lines(said)
+        else:
+            show.finding(say("no_notes"))
         show.behind(say("assumptions"), "_assumptions", lambda: show.lines(plan.assumptions))
         show.behind(say("sources"), "_sources", lambda: show.table(_sources(plan), say("sources"), height=320))
         show.behind(say("worked"), "_worked", lambda: st.code(_worked(plan), language=None, height=320))

@@ -21,7 +21,7 @@ SVG: Final = {"embedOptions": {"renderer": "svg", "actions": False}}
 BATCHES: Final = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]
 MILLISECONDS: Final = [float(f"{digit}e{power}") for power in range(-2, 6) for digit in (1, 2, 5)]
 
-PARTS: Final = ("Weights", "KV pool", "Activations", "Runtime", "CUDA graphs", "Withheld", "Missing")
+PARTS: Final = ("Weights", "KV pool", "Activations", "Runtime", "CUDA graphs", "Withheld")
 """What a device's memory holds, in the order of the bar."""
 
 GROUPS: Final = {
@@ -44,7 +44,7 @@ def draw(spec: Spec, data: Datasets, alt: str) -> None:
 def memory(shown: Mode) -> Spec:
     """Memory of one device as one bar, with the usable and the physical mark."""
     ink = palette(shown)
-    hues = [ink.weights, ink.kv, ink.prompt, ink.machinery, ink.host, ink.free, ink.promise]
+    hues = [ink.weights, ink.kv, ink.prompt, ink.machinery, ink.host, ink.free]
     x = {"type": "quantitative", "scale": {"nice": False}, "axis": _axis(ink, "GB per GPU (10⁹ bytes)", format=",~r", tickCount=8)}
     bar = {
         "data": {"name": "parts"},
@@ -52,13 +52,13 @@ def memory(shown: Mode) -> Spec:
         "encoding": {
             "x": {"field": "start", **x},
             "x2": {"field": "end"},
-            "y": {"value": 36},
-            "y2": {"value": 84},
+            "y": {"value": 22},
+            "y2": {"value": 72},
             "color": {
                 "field": "part",
                 "type": "nominal",
                 "scale": {"domain": list(PARTS), "range": hues},
-                "legend": _legend(ink, columns=7),
+                "legend": _legend(ink, columns=3),
             },
             "tooltip": [_tip("part", "Part"), _tip("gb", "GB"), _tip("gib", "GiB"), _tip("share", "Share of physical")],
         },
@@ -68,16 +68,16 @@ def memory(shown: Mode) -> Spec:
         "mark": {"type": "text", "fontSize": 12, "fontWeight": 600, "lineBreak": "\n", "lineHeight": 15, "baseline": "middle"},
         "encoding": {
             "x": {"field": "middle", "type": "quantitative"},
-            "y": {"value": 60},
+            "y": {"value": 40},
             "text": {"field": "label"},
             "color": {"field": "part", "type": "nominal", "scale": {"domain": list(PARTS), "range": _part_inks(ink)}, "legend": None},
         },
     }
-    return _chart(ink, 148, [bar, names, *_memory_marks(ink)], resolve={"scale": {"color": "independent"}})
+    return _chart(ink, 96, [bar, names, *_memory_marks(ink)], resolve={"scale": {"color": "independent"}})
 
 
 def _part_inks(ink: Palette) -> list[str]:
-    return [ink.on_weights, ink.on_kv, ink.on_kv, ink.on_kv, ink.on_kv, ink.on_free, ink.on_weights]
+    return [ink.on_weights, ink.on_kv, ink.on_kv, ink.on_kv, ink.on_kv, ink.on_free]
 
 
 def _memory_marks(ink: Palette) -> list[Spec]:
@@ -88,8 +88,8 @@ def _memory_marks(ink: Palette) -> list[Spec]:
         "mark": {"type": "rule", "strokeWidth": 2, "color": ink.ink},
         "encoding": {
             "x": x,
-            "y": {"value": 26},
-            "y2": {"value": 94},
+            "y": {"value": 14},
+            "y2": {"value": 80},
             "strokeDash": {"field": "mark", "scale": {"domain": ["usable", "physical"], "range": [[5, 3], [1, 0]]}, "legend": None},
         },
     }
@@ -100,7 +100,7 @@ def _memory_marks(ink: Palette) -> list[Spec]:
             "mark": {"type": "text", "fontSize": 12, "fontWeight": 600, "align": "right", "baseline": "middle", "dx": 1, "color": ink.ink},
             "encoding": {"x": x, "y": {"value": y}, "text": {"field": "label"}},
         }
-        for mark, y in (("usable", 17), ("physical", 104))
+        for mark, y in (("usable", 7), ("physical", 88))
     ]
     return [rule, *texts]
 
@@ -110,7 +110,7 @@ def curve(shown: Mode) -> Spec:
     """TPOT over batch on log axes: band, line, the promise, both limits and the operating point."""
     ink = palette(shown)
     layers = [_band(ink), _line(ink), *_promise(ink), *_limits(ink), *_point(ink), _hover(ink)]
-    return _chart(ink, 300, layers)
+    return _chart(ink, 392, layers)
 
 
 def _batch_axis(ink: Palette) -> Spec:
@@ -148,15 +148,17 @@ def _limits(ink: Palette) -> list[Spec]:
     """B_max by SLA and by KV as dotted rules, each label on the side where it has room, one row each."""
     x = {"field": "batch", "type": "quantitative"}
     rules = {"data": {"name": "limits"}, "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 2, "color": ink.ink}, "encoding": {"x": x}}
+    halo = {**_text(ink.ink), "stroke": ink.paper, "strokeWidth": 4, "strokeOpacity": 0.9}
     texts = [
         {
             "data": {"name": "limits"},
             "transform": [{"filter": f"datum.row === {row} && datum.side === '{side}'"}],
-            "mark": {**_text(ink.ink), "align": side, "baseline": "bottom", "dx": -6 if side == "right" else 6},
-            "encoding": {"x": x, "y": {"value": f"height - {22 - 16 * row}"} if False else {"value": 288 - 16 * row}, "text": {"field": "label"}},
+            "mark": {**look, "align": side, "baseline": "bottom", "dx": -6 if side == "right" else 6, "dy": -16 * row},
+            "encoding": {"x": x, "y": _time_axis(ink, "floor"), "text": {"field": "label"}},
         }
         for row in (0, 1)
         for side in ("left", "right")
+        for look in (halo, _text(ink.ink))
     ]
     return [rules, *texts]
 
@@ -194,38 +196,36 @@ def step(shown: Mode) -> Spec:
     ink = palette(shown)
     hues = [ink.weights, ink.experts, ink.kv, ink.machinery, ink.host, ink.prompt]
     order = list(GROUPS.values())
-    y = {
-        "field": "group",
-        "type": "nominal",
-        "scale": {"domain": order, "paddingInner": 0.32, "paddingOuter": 0.2},
-        "axis": {"title": None, "labelColor": ink.ink, "labelFontSize": 13, "ticks": False, "domain": False, "labelLimit": 130, "labelPadding": 8},
-    }
+    y = {"field": "group", "type": "nominal", "scale": {"domain": order, "padding": 0}, "axis": None}
     x = {"type": "quantitative", "scale": {"nice": False, "zero": True}, "axis": _axis(ink, "Milliseconds of one step", format=",~r", tickCount=6)}
+    tips = {"operator": "Operator", "time": "Time", "bound": "Bound by", "flops": "FLOP", "bytes": "HBM bytes", "link": "Link bytes"}
     bars = {
         "data": {"name": "operators"},
-        "mark": {"type": "bar", "stroke": ink.paper, "strokeWidth": 1},
+        "mark": {"type": "bar", "height": 14, "yOffset": 9, "stroke": ink.paper, "strokeWidth": 1},
         "encoding": {
             "y": y,
             "x": {"field": "start", **x},
             "x2": {"field": "end"},
             "color": {"field": "group", "type": "nominal", "scale": {"domain": order, "range": hues}, "legend": None},
-            "tooltip": [_tip(*pair) for pair in (("operator", "Operator"), ("time", "Time"), ("bound", "Bound by"), ("flops", "FLOP"), ("bytes", "HBM bytes"), ("link", "Link bytes"))],
+            "tooltip": [_tip(*pair) for pair in tips.items()],
         },
     }
-    ends = {
-        "data": {"name": "totals"},
-        "mark": {**_text(ink.ink), "fontWeight": 500, "align": "left", "baseline": "middle", "dx": 6},
-        "encoding": {"y": y, "x": {"field": "ms", "type": "quantitative"}, "text": {"field": "label"}},
-    }
-    room = {"data": {"name": "totals"}, "mark": {"type": "point", "opacity": 0}, "encoding": {"y": y, "x": {"field": "room", "type": "quantitative"}}}
-    return _chart(ink, 250, [bars, ends, room])
+    said = [
+        {
+            "data": {"name": "totals"},
+            "mark": {**_text(ink.ink), "fontWeight": weight, "align": align, "baseline": "middle", "dy": -8},
+            "encoding": {"y": y, "x": {"value": where}, "text": {"field": field}},
+        }
+        for field, align, where, weight in (("group", "left", 0, 600), ("label", "right", "width", 400))
+    ]
+    return _chart(ink, 264, [bars, *said])
 
 
 def _chart(ink: Palette, height: int, layers: list[Spec], **more: object) -> Spec:
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "height": height,
-        "autosize": {"type": "fit", "contains": "padding"},
+        "autosize": {"type": "fit-x", "contains": "padding"},
         "padding": {"left": 2, "right": 8, "top": 2, "bottom": 2},
         "layer": layers,
         "usermeta": SVG,

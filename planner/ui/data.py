@@ -58,7 +58,7 @@ def curve(plan: Plan) -> Datasets:
     return {
         "curve": points,
         "promise": pd.DataFrame({"ms": [promise], "label": [f"SLA {show(promise, 'ms')}"]}),
-        "limits": pd.DataFrame(_limits(plan, points), columns=["batch", "label", "row", "side"]),
+        "limits": pd.DataFrame(_limits(plan, points), columns=["batch", "label", "row", "side", "floor"]),
         "point": here,
     }
 
@@ -71,12 +71,13 @@ def _points(plan: Plan) -> Iterator[tuple[object, ...]]:
         yield (p.batch, p.tpot_ms, p.tpot_low_ms, p.tpot_high_ms, whole(p.batch), show(p.tpot_ms, "ms"), band, rate, cost, "yes" if p.fits else "no")
 
 
-def _limits(plan: Plan, points: pd.DataFrame) -> list[tuple[int, str, int, str]]:
+def _limits(plan: Plan, points: pd.DataFrame) -> list[tuple[int, str, int, str, float]]:
     """Both limits where they lie on the axis, labelled on the side with room; nothing for a limit of zero."""
     furthest = float(points["batch"].max()) if len(points) else 1.0
+    floor = min([*points["low"], plan.scenario.sla_tpot_ms])
     found = [(plan.b_max_sla, f"B_max by SLA {whole(plan.b_max_sla)}"), (plan.b_max_kv, f"B_max by KV cache {whole(plan.b_max_kv)}")]
     return [
-        (batch, label, row, "left" if log(batch) < 0.45 * log(max(furthest, 2)) else "right")
+        (batch, label, row, "left" if log(batch) < 0.45 * log(max(furthest, 2)) else "right", floor)
         for row, (batch, label) in enumerate(found)
         if 1 <= batch <= furthest
     ]
@@ -88,17 +89,16 @@ def step(plan: Plan) -> Datasets:
     rows: list[tuple[object, ...]] = []
     totals = []
     full = sum(row.seconds for row in plan.ledger) * 1e3
-    longest = max((sum(r.seconds for r in of_group(plan, g)) for g in GROUPS), default=0.0) * 1e3
     for group, name in GROUPS.items():
         start = 0.0
         for row in of_group(plan, group):
             ms = row.seconds * 1e3
             rows.append((name, row.operator, start, start + ms, show(ms, "ms"), row.bound_by, *_work(row)))
             start += ms
-        totals.append((name, start, _total(plan, group, start, full), longest * 1.45))
+        totals.append((name, start, _total(plan, group, start, full)))
     return {
         "operators": pd.DataFrame(rows, columns=["group", "operator", "start", "end", "time", "bound", "flops", "bytes", "link"]),
-        "totals": pd.DataFrame(totals, columns=["group", "ms", "label", "room"]),
+        "totals": pd.DataFrame(totals, columns=["group", "ms", "label"]),
     }
 
 
@@ -118,7 +118,7 @@ def bound_of(plan: Plan, group: str) -> str:
 def _total(plan: Plan, group: str, ms: float, full: float) -> str:
     if ms <= 0 or full <= 0:
         return "–"
-    return f"{show(ms, 'ms')} · {show(ms / full, '%')} · {bound_of(plan, group)}"
+    return f"{show(ms, 'ms')} · {show(ms / full, '%')} · bound by {bound_of(plan, group)}"
 
 
 def _work(row: LedgerRow) -> tuple[str, str, str]:
@@ -126,11 +126,10 @@ def _work(row: LedgerRow) -> tuple[str, str, str]:
 
 
 def memory_table(plan: Plan) -> pd.DataFrame:
-    """The memory bar as a table."""
-    rows = [(part, size / GB, size / GIB, 100 * size / plan.physical_bytes) for part, size in parts(plan).items()]
-    rows.append(("Usable", plan.usable_bytes / GB, plan.usable_bytes / GIB, 100 * plan.usable_bytes / plan.physical_bytes))
-    rows.append(("Physical", plan.physical_bytes / GB, plan.physical_bytes / GIB, 100.0))
-    return pd.DataFrame(rows, columns=["Part", "GB", "GiB", "Share of physical, %"])
+    """The memory bar as a table: the engine's log speaks of GiB, data sheets of GB."""
+    usable = {"Usable": plan.usable_bytes, "Physical": plan.physical_bytes}
+    rows = [(part, size / GB, size / GIB, 100 * size / plan.physical_bytes) for part, size in {**parts(plan), **usable}.items()]
+    return pd.DataFrame(rows, columns=["Part", "GB", "GiB", "% of physical"])
 
 
 def curve_table(plan: Plan) -> pd.DataFrame:

@@ -14,12 +14,13 @@ from planner.ui import link, show, sidebar, state
 from planner.ui.text import say
 
 HERE: Final = Path(__file__).resolve().parent
+SIDEBAR_PIXELS: Final = 324
 FIRST, SEEN = "_first", "_seen"
 
 
 def run() -> None:
     """One run of the script."""
-    st.set_page_config(page_title=say("title"), page_icon=str(HERE / "assets" / "favicon.png"), layout="wide", initial_sidebar_state="auto")
+    st.set_page_config(page_title=say("title"), page_icon=str(HERE / "assets" / "favicon.png"), layout="wide", initial_sidebar_state=SIDEBAR_PIXELS)
     page = st.navigation(_pages(), position="top")
     if _reads_link():
         sidebar.draw(st.session_state[FIRST])

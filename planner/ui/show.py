@@ -12,6 +12,7 @@ import streamlit as st
 
 from planner.ui.text import say
 
+ROW_PIXELS: Final = 29
 MARKUP: Final = re.compile(r"[\\`*_\[\]<>$~:^|&@]|^[#+=-]|(?<=www)\.|^(?<=\d)[.)]", re.IGNORECASE)
 
 
@@ -56,7 +57,7 @@ def card(title: str, key: str) -> Iterator[None]:
 def table(frame: pd.DataFrame, alt: str, formats: Mapping[str, str] | None = None, height: int | Literal["auto", "content"] = "auto") -> None:
     """A table whose cells are shown as they are."""
     columns = {name: st.column_config.NumberColumn(format=form) for name, form in (formats or {}).items()}
-    st.dataframe(frame, hide_index=True, alt=alt, column_config=columns, height=height)
+    st.dataframe(frame, hide_index=True, alt=alt, column_config=columns, height=height, row_height=ROW_PIXELS)
 
 
 def behind(title: str, key: str, body: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ from planner.ui.state import can_undo, undo
 from planner.ui.text import say
 from planner.units import significant, whole
 
-DEGREES: Final = (1, 2, 4, 8, 16, 32, 64)
+DEGREES: Final = (1, 2, 4, 8, 16, 32)
 ODD_DEGREES: Final = "_odd_degrees"
 """Degrees beyond the menu that a link of this session asked for: they stay on it."""
 

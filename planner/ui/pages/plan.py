@@ -20,12 +20,15 @@ def page() -> None:
     blocks.headline(plan)
     blocks.beside(plan)
     blocks.tiles(plan)
-    with st.grid(2, min_column_width=430, gap="small", key="charts"):
+    grid = st.grid(2, min_column_width=430, gap="small", key="cards")
+    with grid:
         blocks.memory(plan)
         blocks.curve(plan)
         blocks.step(plan)
+    with grid.cell():
         blocks.cost(plan)
         blocks.notes(plan)
+    with grid.cell(column_span="all"):
         sharing.row(plan)
 
 

@@ -1,0 +1,66 @@
+"""When a plan does not stand: the nearest scenario that fits, by layout first, then by the checkpoint's own precision."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from planner.candidates import candidates
+from planner.catalog.accelerators import accelerators
+from planner.errors import HeadroomError
+from planner.evaluate import evaluate_setting
+from planner.setting import Setting, resolve
+from planner.specs.layout import layout
+from planner.specs.scenario import Scenario
+
+LARGEST_TP = 64
+"""Where the search for a tensor-parallel degree stops."""
+
+NARROWER = ("fp8", "int4")
+"""Weight precisions that are tried when no layout fits, after the checkpoint's own."""
+
+
+@functools.lru_cache(maxsize=256)
+def nearest_fit(scenario: Scenario) -> Scenario | None:
+    """The scenario with as little changed as makes it fit: tp, else tp and weights, else tp and accelerator.
+
+    Returns None when the engine refuses the scenario whatever the layout, or when nothing tried fits.
+
+    Raises:
+        CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
+    """
+    plain = scenario.with_(tp=1, pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None)
+    setting = resolve(plain)
+    own = setting.model.experts_precision or setting.model.precision
+    weights = [w for w in dict.fromkeys((own, *NARROWER)) if w != scenario.weights]
+    tries = [{}, *({"weights": w} for w in weights), *({"gpu": gpu} for gpu in _larger(setting))]
+    return next((found for change in tries if (found := _fitting(plain, change)) is not None), None)
+
+
+def smallest_tp(setting: Setting) -> int | None:
+    """The smallest valid tensor-parallel degree at which one full-length sequence fits; None when there is none."""
+    table = evaluate_setting(setting, candidates(layout(tp=np.arange(1.0, LARGEST_TP + 1.0))))
+    fitting = table.tp[table.fits & table.engine_ok]
+    return int(fitting[0]) if fitting.size else None
+
+
+def _fitting(plain: Scenario, change: dict[str, str]) -> Scenario | None:
+    """The scenario with one change, at its smallest fitting TP; None when none fits."""
+    try:
+        changed = plain.with_(**change)
+        tp = smallest_tp(resolve(changed))
+        return None if tp is None else changed.with_(tp=tp)
+    except HeadroomError:
+        return None
+
+
+def _larger(setting: Setting) -> list[str]:
+    """Accelerators of the same vendor with measured kernels and more memory, smallest first."""
+    mine = setting.gpu
+    more = [
+        gpu
+        for gpu in accelerators().values()
+        if gpu.vendor == mine.vendor and gpu.borrows is None and gpu.physical_memory > mine.physical_memory
+    ]
+    return [gpu.id for gpu in sorted(more, key=lambda gpu: gpu.physical_memory)]
