@@ -85,8 +85,8 @@ def experts_per_rank(count: int, redundant: float, ep: Column) -> Column:
 def tile_padding(width: int, expert_tp: Column, tile: int) -> Column:
     """Stored over needed weights of an expert on a rank."""
     share = width / expert_tp  # [elements]
-    tiles = np.ceil(share / tile)  # [tiles]
-    return tiles * tile / share  # [1]
+    padded = np.ceil(share / tile) * float(tile)  # [elements]
+    return padded / share  # [1]
 
 
 @formula("definition: stored experts, each divided expert_tp ways", "B")
@@ -131,7 +131,8 @@ def ffn_bytes(
             routed = expert_bytes(stored, linear_params(ffn.expert), width, layout.expert_tp) * padding
             vectors = expert_bytes(stored, ffn.expert_extra_params, plain, layout.expert_tp)
             shared = linears_bytes(ffn.shared + ffn.outer, kinds.dense, kinds, tp, convention)
-            return routed + vectors + shared + ffn.extra_params * plain
+            whole: Column = routed + vectors + shared + ffn.extra_params * plain
+            return whole
         case _:
             return np.zeros(np.broadcast_shapes(np.shape(tp), np.shape(layout.ep)))
 

@@ -25,7 +25,10 @@ EN: Final = {
     "nothing_found": "No formula of this kind names what you look for. Clear the field, or choose another kind.",
     "untimed": "Speed and cost are not worked out: {reason}.",
     "not_used": "This plan uses no formula of this kind.",
-    "shown": "{formulas}, {lines} for this plan. What stands here is the code that ran, with its numbers filled in; SI units.",
+    "shown": (
+        "{formulas}, {lines} for this plan. What stands here is the code that ran, with its numbers filled "
+        "in; SI units."
+    ),
     "source": "Source",
     "kind": "Part of the catalogue",
     "models": "Models",
@@ -34,7 +37,10 @@ EN: Final = {
     "engines": "Engines",
     "presets": "Presets",
     "speeds": "Speed constants",
-    "counts": "{models} models, {accelerators} accelerators, {prices} prices, {engines} engines, {presets} presets, {speeds} fitted laws; catalogue {version}.",
+    "counts": (
+        "{models} models, {accelerators} accelerators, {prices} prices, {engines} engines, {presets} presets, "
+        "{speeds} fitted laws; catalogue {version}."
+    ),
     "each_number": "Every number with its own source",
     "assumed_prices": "Price assumed when none is given",
     "kernels": "Laws fitted to timed kernels",
@@ -42,16 +48,22 @@ EN: Final = {
     "serving_constants": "What serving adds to kernels",
     "in_use": "In use for this plan",
     "unknown": "unknown",
-    "models_say": "Sizes follow from each configuration; what a vendor publishes stands beside them. KV bytes are those of a BF16 cache on one GPU, all windows open.",
-    "accelerators_say": "Peaks are dense and as the vendor states them, without any derating; unknown stays unknown.",
+    "models_say": (
+        "Sizes follow from each configuration; what a vendor publishes stands beside them. KV bytes are those "
+        "of a BF16 cache on one GPU, all windows open."
+    ),
+    "accelerators_say": "Peaks are dense and as the vendor states them, without any derating. Unknown: not published, or not supported.",
     "prices_say": "Per accelerator-hour as a provider asked it on that day. Nothing is converted between currencies.",
     "engines_say": "Rules and defaults by version, as the engine's code or logs state them.",
     "presets_say": "Named scenarios; a worked example keeps the numbers of its article, its twin has the real model.",
-    "speeds_say": "Fitted: to kernels timed on this accelerator. Borrowed: fractions of another accelerator. Assumed: a convention. Published: a vendor or an article says so.",
+    "speeds_say": (
+        "Fitted: to kernels timed on this accelerator. Borrowed: fractions of another accelerator. Assumed: a "
+        "convention. Published: a vendor or an article says so."
+    ),
     "accuracy": "Accuracy",
     "no_accuracy": "No comparison with measurements has been made on this copy: run `make docs`.",
     "no_limits": "docs/LIMITS.md is missing from this copy.",
-}  # fmt: skip
+}
 """English text by key."""
 
 ZH: Final = {

@@ -1,0 +1,188 @@
+"""Tables of the speed constants: laws as fitted, collectives, what serving adds, and what this plan uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Any, Final
+
+import pandas as pd
+
+from planner.catalog.accelerators import accelerator_ids
+from planner.catalog.profile_records import (
+    CollectiveRecord,
+    Constant,
+    KernelTable,
+    LawRecord,
+    has_kernels,
+    kernels,
+    serving,
+    textbook,
+)
+from planner.setting import resolve
+from planner.specs.profile import Law
+from planner.specs.scenario import Scenario
+from planner.ui.trust_tables import TERA, frame
+from planner.units import DASH
+
+MICRO: Final = 1e-6
+
+
+@cache
+def tables() -> tuple[KernelTable, ...]:
+    """Kernel constants of every accelerator that has its own."""
+    return tuple(kernels(part) for part in accelerator_ids() if has_kernels(part))
+
+
+@cache
+def law_table() -> pd.DataFrame:
+    """Laws as they were fitted to timed kernels."""
+    return frame(_law_row(table, record) for table in tables() for record in table.law)
+
+
+def _law_row(table: KernelTable, record: LawRecord) -> dict[str, Any]:
+    return {
+        "Accelerator": table.accelerator,
+        "Engine": record.engine,
+        "Kernel": record.kind,
+        "Precision": record.precision,
+        "Tag": record.tag,
+        "Floor, µs": record.floor_us,
+        "Share of bandwidth": record.eff_bw,
+        "Share of peak": record.eff_flops,
+        "Corner p": f"{record.p:g}",
+        "Peak, dense TFLOPS": record.peak_tflops,
+        "Bandwidth, TB/s": record.bandwidth_tb_per_s,
+        "Rise": f"{record.rise_us:g} µs over {record.rise_scale_us:g} µs" if record.rise_us else DASH,
+        "Half length": f"{record.half_length_tokens:,.0f} tokens" if record.half_length_tokens else DASH,
+        "Timings": record.rows,
+        "Median error, %": 100 * record.median_error,
+        "Date": table.date,
+        "Source": record.source,
+        "Note": record.note,
+    }
+
+
+@cache
+def collective_table() -> pd.DataFrame:
+    """Collectives by group size."""
+    return frame(row for table in tables() for record in table.collective for row in _collective_rows(table, record))
+
+
+def _collective_rows(table: KernelTable, record: CollectiveRecord) -> Iterator[dict[str, Any]]:
+    for devices, alpha, bus in zip(record.devices, record.alpha_us, record.bus_gb_per_s, strict=True):
+        yield {
+            "Accelerator": table.accelerator,
+            "Engine": record.engine,
+            "Collective": record.op,
+            "Ranks": devices,
+            "Tag": record.tag,
+            "Alpha, µs": alpha,
+            "Bus bandwidth, GB/s": bus,
+            "Link, GB/s": record.link_gb_per_s,
+            "Timings": record.rows,
+            "Median error, %": 100 * record.median_error,
+            "Date": table.date,
+            "Source": record.source,
+            "Note": record.note,
+        }
+
+
+@cache
+def serving_table() -> pd.DataFrame:
+    """Constants of serving, bands, and what versions and borrowers change."""
+    return frame(iter([*_constants(), *_bands(), *_eras(), *_borrowers(), *_textbook()]))
+
+
+def _row(
+    name: str, value: float, unit: str, tag: str, source: str, date: str, engines: str = "", span: str = ""
+) -> dict[str, Any]:
+    return {
+        "Constant": name,
+        "Value": value,
+        "Unit": unit,
+        "Range over fits": span,
+        "By engine": engines,
+        "Tag": tag,
+        "Date": date,
+        "Source": source,
+    }
+
+
+def _constants() -> Iterator[dict[str, Any]]:
+    known = serving()
+    for name, constant in known.constant.items():
+        span = DASH if constant.range is None else f"{constant.range[0]:g} to {constant.range[1]:g}"
+        yield _row(
+            name, constant.value, constant.unit, constant.tag, constant.source, known.date, _by_engine(constant), span
+        )
+
+
+def _by_engine(constant: Constant) -> str:
+    replaced = [f"{engine} {value:g}" for engine, value in constant.by_engine.items()]
+    return ", ".join([*replaced, *(f"{engine} ×{value:g}" for engine, value in constant.engine_factor.items())]) or DASH
+
+
+def _bands() -> Iterator[dict[str, Any]]:
+    band = serving().band
+    for name, low, high in (
+        ("band of TPOT", band.low, band.high),
+        ("band of TPOT, borrowed kernels", band.borrowed_low, band.borrowed_high),
+        ("band of TPOT, nothing measured", band.wide_low, band.wide_high),
+        *((f"band of TPOT, {own.engine} on {own.accelerator}", own.low, own.high) for own in band.own),
+    ):
+        yield _row(f"{name}, low end", low, "×", "fitted", band.source, band.date)
+        yield _row(f"{name}, high end", high, "×", "fitted", band.source, band.date)
+
+
+def _eras() -> Iterator[dict[str, Any]]:
+    for era in serving().era:
+        versions = f"{era.engine} {era.from_version} to below {era.below}"
+        yield _row(f"host time per sequence, {versions}", era.host_sequence_us, "us", "fitted", era.source, era.date)
+        for extra in era.expert_layer_extra:
+            where = f"block-FP8 expert layer, {versions}, {', '.join(extra.accelerators)}"
+            yield _row(where, extra.value_us, "us", "fitted", era.source, era.date)
+
+
+def _borrowers() -> Iterator[dict[str, Any]]:
+    for lent in serving().borrower:
+        parts = ", ".join(lent.accelerators)
+        yield _row(f"bandwidth factor, {parts}", lent.eff_bw_factor, "1", lent.tag, lent.source, lent.date)
+        yield _row(f"bus factor, {parts}", lent.bus_factor, "1", lent.tag, lent.source, lent.date)
+
+
+def _textbook() -> Iterator[dict[str, Any]]:
+    book = textbook()
+    yield _row("textbook: share of peak", book.law.eff_flops, "1", book.law.tag, book.law.source, book.date)
+    yield _row("textbook: share of bandwidth", book.law.eff_bw, "1", book.law.tag, book.law.source, book.date)
+    for each in book.eff_bw:
+        where = f"textbook: share of bandwidth, {', '.join(each.accelerators)}"
+        yield _row(where, each.value, "1", book.law.tag, each.source, book.date)
+
+
+@lru_cache(maxsize=32)
+def in_use(scenario: Scenario) -> pd.DataFrame:
+    """The laws that a plan's profile holds, for the precisions of the plan."""
+    setting = resolve(scenario)
+    kinds = setting.machine.formats
+    wanted = {kinds.dense.id, kinds.attention.id, kinds.experts.id, kinds.plain.id, setting.machine.cache.id}
+    found = setting.profile.laws.items()
+    return frame(_used_row(kind, precision, law) for (kind, precision), law in found if precision in wanted)
+
+
+def _used_row(kind: str, precision: str, law: Law) -> dict[str, Any]:
+    return {
+        "Kernel": kind,
+        "Precision": precision,
+        "Tag": law.tag,
+        "Floor, µs": law.floor / MICRO,
+        "Share of bandwidth": law.eff_bw,
+        "Share of peak": law.eff_flops,
+        "Corner p": f"{law.p:g}",
+        "Peak, dense TFLOPS": law.peak / TERA,
+        "Bandwidth, TB/s": law.bandwidth / TERA,
+        "Timings": f"{law.rows:,}" if law.rows else DASH,
+        "Median error, %": DASH if law.median_error is None else f"{100 * law.median_error:.1f}",
+        "Source": law.source,
+        "Note": law.note,
+    }
