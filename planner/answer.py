@@ -26,9 +26,11 @@ def answer(plan: Plan) -> str:
     if not plan.fits:
         return _missing(plan)
     if not plan.engine_ok:
+        if "not modelled" in plan.reason:
+            return f"Fits in memory, but is not priced: {_reason(plan)}."
         return f"Fits in memory, but {plan.scenario.engine} does not serve it: {_reason(plan)}."
     if not plan.meets_sla:
-        return f"Fits in memory, but breaks the promise. {_late(plan)}"
+        return f"Fits in memory, but breaks the promise{_late(plan)}"
     if plan.batch > plan.b_max:
         admits = f"admits {whole(plan.b_max)} concurrent requests per replica, not {whole(plan.batch)}"
         return f"Fits in memory, but {plan.scenario.engine} {admits}."
@@ -120,8 +122,8 @@ def _late(plan: Plan) -> str:
         if value is not None and value > promise
     ]
     if not misses:
-        return f"Because {_reason(plan)}."
-    return f"With {_counted(max(plan.batch, 1), 'concurrent request')} per replica {' and '.join(misses)}."
+        return f": {_reason(plan)}."
+    return f". With {_counted(max(plan.batch, 1), 'concurrent request')} per replica {' and '.join(misses)}."
 
 
 def _counted(count: float, noun: str) -> str:

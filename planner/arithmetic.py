@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -19,11 +20,14 @@ from planner.serving import decode
 from planner.setting import Setting, resolve
 from planner.specs.layout import Layout, layout
 from planner.specs.scenario import Scenario
-from planner.subjects import CLOCK, Timed, held_names, pass_subjects, room_subjects, timed
+from planner.subjects import CLOCK, EXPERTS, Timed, held_names, pass_subjects, room_subjects, timed, vector_params
 from planner.work import Column
 
 GROUPS: Final = ("memory", "attention", "matrices", "law", "serving", "cost")
 """Kinds of formulas, in the order of the planner's own reasoning."""
+
+UNLISTED: Final = "not listed above"
+"""What a sum says of a difference that its summands do not explain."""
 
 _GROUP_OF: Final = {
     "physics.memory": "memory",
@@ -113,14 +117,13 @@ def _with_prefill(setting: Setting, at: Layout, batch: Column, unloaded: Column,
         clock = decode.clock(setting.decoding, at, together=False)
         before = len(timed(taken))
         speed_at(setting, clock, batch, unloaded)
-    operators = timed(taken)
-    added = (*operators[:before], *operators[before + known :])
-    return Part("TPOT, TTFT and throughput", _ADDED if added else "", _pass(setting, taken, added))
+    added = timed(taken)[before + known :]
+    notes = (_ADDED if added else "", _ONE_TOKEN if setting.scenario.osl == 1 else "")
+    return Part("TPOT, TTFT and throughput", "; ".join(filter(None, notes)), _pass(setting, taken, added))
 
 
-_ADDED: Final = (
-    "prefill_cost: the sum below, less the matrices of the decode step alone, times the steps that a prompt takes"
-)
+_ADDED: Final = "mixed: the sum below; own: a chunk's attention, as under a lone prompt"
+_ONE_TOKEN: Final = "requests of one output token have no TPOT: the plan leaves it empty"
 
 
 def _recorded(run: Callable[[], Any]) -> tuple[Recording, Any]:
@@ -136,10 +139,11 @@ def _pass(setting: Setting, taken: Recording, operators: Sequence[Timed]) -> tup
     if not operators:
         return worked
     total = _seconds_sum(operators, setting) if setting.profile.per_operator else _textbook_sum(operators, setting)
-    return _after(worked, tuple(each.formula.name for each in worked if each.formula.module == CLOCK), total)
+    clocked = {each.formula.name for each in worked if each.formula.module == CLOCK}
+    return _after(worked, clocked if setting.profile.per_operator else clocked - {"law_seconds"}, total)
 
 
-def _after(worked: tuple[Worked, ...], names: tuple[str, ...], total: Worked) -> tuple[Worked, ...]:
+def _after(worked: tuple[Worked, ...], names: Collection[str], total: Worked) -> tuple[Worked, ...]:
     """Formulas with a sum put behind the last one that has one of these names."""
     last = max((at for at, each in enumerate(worked) if each.formula.name in names), default=-1) + 1
     return (*worked[:last], total, *worked[last:])
@@ -188,27 +192,43 @@ def _formula_of(function: Callable[..., Any], unit: str) -> Formula:
 
 
 def _weights_sum(setting: Setting, at: Layout, taken: Recording, total: float) -> Worked:
-    """How the matrices of all layers, the two ends of the model and what is left make up a device's weights."""
+    """How the matrices of all layers, the two ends of the model and its vectors make up a device's weights."""
     plain = stored_bytes(setting.machine.formats.plain, setting.convention)
     matrices = tuple(_held(setting, at, taken.calls))
-    ends = _first(end_bytes(setting.model, plain, at))
-    rest = total - ends - sum(layers * each for _, layers, each in matrices)
-    lines = [
-        Line(name, "layers * bytes", f"{number(n)} * {number(each)}", number(n * each), "B")
-        for name, n, each in matrices
-    ]
+    ends, vectors = _first(end_bytes(setting.model, plain, at)), plain * _vectors(setting, at)
+    lines = [_held_line(name, factors) for name, factors in matrices]
     lines.append(Line("embedding and head", "split over the vocabulary", "", number(ends), "B"))
-    lines.append(Line("norms, biases, vision", "held whole", "", number(rest), "B"))
+    lines.append(Line("norms, biases, vision", "held whole", "", number(vectors), "B"))
+    rest = total - ends - vectors - sum(prod(factors) for _, factors in matrices)
+    if abs(rest) > 1e-9 * total:
+        lines.append(Line(UNLISTED, "the total less all of these", "", number(rest), "B"))
     return _sum(weight_bytes, "B", lines, total)
 
 
-def _held(setting: Setting, at: Layout, calls: Sequence[Call]) -> Iterator[tuple[str, float, float]]:
-    """Name, layers and bytes a layer of each matrix and of the experts, group by group of equal layers."""
-    stored = (_first(call.result) for call in calls if call.formula.name in ("matrix_bytes", "expert_bytes"))
+def _held_line(name: str, factors: Sequence[float]) -> Line:
+    """One matrix's line of the sum; only experts are padded."""
+    padded = len(factors) > 2 and factors[2] != 1.0
+    shown = factors if padded else factors[:2]
+    expression = "layers * bytes * padding" if padded else "layers * bytes"
+    return Line(name, expression, " * ".join(number(factor) for factor in shown), number(prod(factors)), "B")
+
+
+def _held(setting: Setting, at: Layout, calls: Sequence[Call]) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """Name, layers, bytes a layer and padding of each matrix and of the experts, group by group of equal layers."""
+    names = ("matrix_bytes", "expert_bytes", "tile_padding")
+    stored = (_first(call.result) for call in calls if call.formula.name in names)
     for group in setting.model.groups:
         layers = float(np.ceil(group.count / _first(at.pp)))
         for name in held_names(group):
-            yield name, layers, next(stored)
+            padding = (next(stored),) if name == EXPERTS else ()
+            yield name, (layers, next(stored), *padding)
+
+
+def _vectors(setting: Setting, at: Layout) -> float:
+    """Parameters that every rank holds whole: norms, biases, vision towers."""
+    model = setting.model
+    layers = (np.ceil(group.count / _first(at.pp)) * vector_params(group) for group in model.groups)
+    return float(sum(layers)) + model.final_params + (model.vision_params or 0)
 
 
 def _first(column: object) -> float:

@@ -58,7 +58,7 @@ class Rule:
 
 def rules(model: ModelSpec, gpu: Accelerator) -> tuple[Rule, ...]:
     """Every rule that a layout of this model on this accelerator must keep, in the order in which they are reported."""
-    return (*_unpriced_rules(), *_head_rules(model), *_width_rules(model), *_expert_rules(model), *_domain_rules(gpu))
+    return (*_head_rules(model), *_width_rules(model), *_expert_rules(model), *_domain_rules(gpu), *_unpriced_rules())
 
 
 Broken = Callable[[Layout], Flags]

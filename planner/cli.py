@@ -174,7 +174,8 @@ def _model_row(name: str) -> tuple[str, ...]:
     spec = model(name)
     sizes = (f"{spec.total_params / 1e9:,.2f}", f"{spec.active_params / 1e9:,.2f}")
     longest = DASH if spec.max_len is None else f"{spec.max_len:,}"
-    return (spec.id, *sizes, spec.precision, longest, spec.date or DASH, spec.source or DASH)
+    kept = spec.precision if spec.experts_precision is None else f"{spec.precision}, experts {spec.experts_precision}"
+    return (spec.id, *sizes, kept, longest, spec.date or DASH, spec.source or DASH)
 
 
 def _accelerators() -> str:

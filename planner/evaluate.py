@@ -10,10 +10,11 @@ import numpy as np
 
 from planner.candidates import Candidates
 from planner.plan import Plans
-from planner.rows import evaluate_block
+from planner.rows import bounds
 from planner.setting import Setting, resolve
 from planner.specs.layout import Layout
 from planner.specs.scenario import Scenario
+from planner.tabulate import table
 
 BLOCK_ROWS = 1 << 14
 """Rows evaluated at a time: intermediate columns then stay in cache, and memory does not grow with the table."""
@@ -42,10 +43,15 @@ def evaluate_setting(setting: Setting, candidates: Candidates) -> Plans:
     """As `evaluate`, for a setting that is already resolved."""
     parts = _blocks(candidates)
     if len(parts) == 1:
-        return evaluate_block(setting, parts[0])
+        return _block(setting, parts[0])
     with ThreadPoolExecutor(WORKERS) as pool:
-        tables = list(pool.map(lambda part: evaluate_block(setting, part), parts))
+        tables = list(pool.map(lambda part: _block(setting, part), parts))
     return _joined(tables)
+
+
+def _block(setting: Setting, part: Candidates) -> Plans:
+    """Plans of one block of candidates, layout by layout."""
+    return table(setting, bounds(setting, part.layout), part.batch)
 
 
 def _blocks(candidates: Candidates) -> list[Candidates]:
@@ -53,7 +59,7 @@ def _blocks(candidates: Candidates) -> list[Candidates]:
     across = 1 if candidates.batch is None else candidates.batch.shape[1]
     tall = max(1, BLOCK_ROWS // across)
     count = candidates.layout.tp.shape[0]
-    pieces = [_rows(candidates, slice(start, start + tall)) for start in range(0, count, tall)]
+    pieces = [_rows(candidates, slice(start, start + tall)) for start in range(0, max(count, 1), tall)]
     return pieces if len(pieces) > 1 or across <= BLOCK_ROWS else [c for p in pieces for c in _wide(p)]
 
 

@@ -60,7 +60,14 @@ def measured_points(scenario: Scenario) -> tuple[MeasuredPoint, ...]:
         return ()
     if scenario.model == "custom":
         return ()
-    key = (model(scenario.model).total_params, scenario.gpu, scenario.engine, scenario.weights, scenario.tp, scenario.ep)
+    key = (
+        model(scenario.model).total_params,
+        scenario.gpu,
+        scenario.engine,
+        scenario.weights,
+        scenario.tp,
+        scenario.ep,
+    )
     found = (case.point for case in _cases() if case.key == key)
     close = (p for p in found if _near(p.isl, scenario.isl) and _near(p.osl, scenario.osl))
     return tuple(sorted(close, key=lambda point: point.batch))
@@ -92,4 +99,6 @@ def _case(row: Row) -> _Case | None:
         return None
     key = (spec.total_params, gpu.id, engine, weights, degree(row, "tp"), degree(row, "ep"))
     said = f"{row['engine']} {row['engine_version']}".strip()
-    return _Case(key, MeasuredPoint(batch or 0.0, tpot or 0.0, isl or 0.0, osl or 0.0, said, row["source"], row["source_date"]))
+    return _Case(
+        key, MeasuredPoint(batch or 0.0, tpot or 0.0, isl or 0.0, osl or 0.0, said, row["source"], row["source_date"])
+    )

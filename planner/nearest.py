@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.candidates import candidates
 from planner.catalog.accelerators import accelerators
+from planner.catalog.engines import engine, engine_ids
 from planner.errors import HeadroomError
 from planner.evaluate import evaluate_setting
 from planner.setting import Setting, resolve
@@ -23,33 +24,45 @@ NARROWER = ("fp8", "int4")
 
 @functools.lru_cache(maxsize=256)
 def nearest_fit(scenario: Scenario) -> Scenario | None:
-    """The scenario with as little changed as makes it fit: tp, else tp and weights, else tp and accelerator.
+    """The scenario with as little changed as makes it fit: layout, else weights, else accelerator.
 
+    Of the layouts that fit, one that keeps the promise goes first, then the asked tp, then the smallest.
     Returns None when the engine refuses the scenario whatever the layout, or when nothing tried fits.
 
     Raises:
         CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
     """
-    plain = scenario.with_(tp=1, pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None)
+    plain = scenario.with_(pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None)
     setting = resolve(plain)
+    return next((found for change in _changes(setting) if (found := _fitting(plain, change)) is not None), None)
+
+
+def _changes(setting: Setting) -> list[dict[str, str]]:
+    """What may be changed beside the layout, one at a time, nearest first."""
+    asked, gpu = setting.scenario, setting.gpu
     own = setting.model.experts_precision or setting.model.precision
-    weights = [w for w in dict.fromkeys((own, *NARROWER)) if w != scenario.weights]
-    tries = [{}, *({"weights": w} for w in weights), *({"gpu": gpu} for gpu in _larger(setting))]
-    return next((found for change in tries if (found := _fitting(plain, change)) is not None), None)
+    foreign = gpu.vendor not in setting.engine.vendors
+    engines = [{"engine": name} for name in engine_ids() if foreign and gpu.vendor in engine(name).vendors]
+    weights = [{"weights": word} for word in dict.fromkeys((own, *NARROWER)) if word != asked.weights]
+    return [{}, *engines, *weights, *({"gpu": larger} for larger in _larger(setting))]
 
 
-def smallest_tp(setting: Setting) -> int | None:
-    """The smallest valid tensor-parallel degree at which one full-length sequence fits; None when there is none."""
+def best_tp(setting: Setting) -> int | None:
+    """The tensor-parallel degree to fall back to; None when one full-length sequence fits at none."""
     table = evaluate_setting(setting, candidates(layout(tp=np.arange(1.0, LARGEST_TP + 1.0))))
-    fitting = table.tp[table.fits & table.engine_ok]
+    stands = table.fits & table.engine_ok
+    good = stands & table.meets_sla
+    fitting = table.tp[good if good.any() else stands]
+    if setting.scenario.tp in fitting:
+        return setting.scenario.tp
     return int(fitting[0]) if fitting.size else None
 
 
 def _fitting(plain: Scenario, change: dict[str, str]) -> Scenario | None:
-    """The scenario with one change, at its smallest fitting TP; None when none fits."""
+    """The scenario with one change, at its best fitting TP; None when none fits."""
     try:
         changed = plain.with_(**change)
-        tp = smallest_tp(resolve(changed))
+        tp = best_tp(resolve(changed))
         return None if tp is None else changed.with_(tp=tp)
     except HeadroomError:
         return None

@@ -1,27 +1,31 @@
-"""What a reader of a plan must be told: warnings, the assumptions made, and where the numbers come from."""
+"""What a reader of a plan must be told: warnings and remarks, most important first."""
 
 from __future__ import annotations
 
 from planner.nearest import nearest_fit
 from planner.plan import Note, Plans
+from planner.rows import OVER_POOL, OVER_SEATS
 from planner.setting import Setting
-from planner.specs.model import ExpertFFN
 from planner.specs.scenario import Scenario
 
 GIB = 2.0**30
+MEDIAN = 50.0
+
+LAYOUT_FIELDS = ("gpu", "engine", "weights", "tp", "pp", "dp", "ep", "cp", "dcp")
+"""Fields that the nearest fitting plan may change."""
 
 
 def notes(setting: Setting, row: Plans) -> tuple[Note, ...]:
     """Warnings and remarks on one plan, most important first."""
-    found = (
+    return (
         *_nearest(setting, row),
         *_price(setting),
         *_memory(setting, row),
         *_borrowed(setting),
         *_length(setting, row),
         *_scope(setting),
+        *(Note(code, text, field) for code, text, field, applies in _unused(setting) if applies),
     )
-    return found
 
 
 def _nearest(setting: Setting, row: Plans) -> tuple[Note, ...]:
@@ -29,46 +33,60 @@ def _nearest(setting: Setting, row: Plans) -> tuple[Note, ...]:
     asked = setting.scenario
     if row.fits[0] and row.engine_ok[0]:
         return ()
-    if asked.at_batch is not None and row.b_max_kv[0] >= 1.0 and row.b_max[0] >= 1.0:
-        text = f"The largest batch that this layout serves is {row.b_max[0]:,.0f}."
+    if row.reason[0] in (OVER_POOL, OVER_SEATS):
+        text = f"The cache pool holds {row.b_max_kv[0]:,.0f} sequences; at most {row.b_max[0]:,.0f} keep every limit."
         return (Note("batch_too_large", text, "at_batch"),)
     found = nearest_fit(asked)
     if found is None:
         return (Note("nothing_fits", f"No layout of {setting.gpu.name} that was tried can serve this.", "tp"),)
-    return (Note("nearest_fit", f"The nearest plan that fits: {changes(asked, found)} ({found.tp} × {found.gpu}).", "tp"),)
+    text = f"The nearest plan that fits: {changes(asked, found)} ({found.tp} × {found.gpu})."
+    return (Note("nearest_fit", text, "tp"),)
 
 
 def changes(asked: Scenario, found: Scenario) -> str:
     """What differs between a scenario and the nearest one that fits, as link parameters."""
-    fields = [name for name in ("gpu", "weights", "tp") if getattr(found, name) != getattr(asked, name)]
+    fields = [name for name in LAYOUT_FIELDS if getattr(found, name) != getattr(asked, name)]
     return ", ".join(f"{name}={getattr(found, name)}" for name in fields or ["tp"])
 
 
 def _price(setting: Setting) -> tuple[Note, ...]:
-    """Where the price comes from, or that it is missing."""
-    cost, gpu = setting.cost, setting.gpu
+    """Where the price comes from, or that it is missing; and when more devices are billed than used."""
+    cost, gpu, asked = setting.cost, setting.gpu, setting.scenario
+    seller = f" of {asked.provider}" if asked.provider else ""
     if cost.price is None:
-        return (Note("no_price", f"No price of {gpu.name} is known: enter one to see costs.", "price"),)
-    if cost.default is None:
-        return ()
-    found = cost.default
-    text = (
-        f"${cost.price:.2f} per {gpu.unit}-hour is the median of {found.count} {found.kind} prices of the last 12 months "
-        f"(${found.low:.2f}–${found.high:.2f})."
-    )
-    return (Note("default_price", text, "price"),)
+        text = f"No {asked.price_kind} price{seller} for {gpu.name} in the last 12 months is known: enter one to see costs."
+        return (Note("no_price", text, "price"),)
+    rounding = f"{asked.provider} rents {cost.instance} devices at a time; whole instances are billed."
+    found = [Note("instances", rounding, "provider")] if cost.instance > 1 else []
+    if cost.default is not None:
+        made = cost.default
+        many = (
+            f"the median of {made.count} {made.kind} prices{seller}"
+            if made.count > 1
+            else f"the one {made.kind} price{seller}"
+        )
+        text = (
+            f"${cost.price:.2f} per {gpu.unit}-hour is {many} of the last 12 months (${made.low:.2f}–${made.high:.2f})."
+        )
+        found.insert(0, Note("default_price", text, "price"))
+    return tuple(found)
 
 
 def _memory(setting: Setting, row: Plans) -> tuple[Note, ...]:
-    """Unknown driver-visible memory, and graphs that must fit in what the engine leaves."""
+    """Unknown driver-visible memory, and workspace that must fit in what the engine leaves."""
     found = []
-    if setting.gpu.visible_memory is None and setting.convention.overheads:
+    if not setting.convention.overheads:
+        return ()
+    if setting.gpu.visible_memory is None:
         text = f"What the driver shows of {setting.gpu.name} is unknown; the marketing figure stands in."
         found.append(Note("marketing_memory", text, "gpu"))
     withheld, graphs = float(row.withheld_bytes[0]), float(row.graph_bytes[0])
-    if setting.convention.overheads and not setting.engine.graphs_in_budget and graphs > withheld:
+    if not setting.engine.graphs_in_budget and graphs > withheld:
         text = f"CUDA graphs need {graphs / GIB:.2f} GiB but util leaves {withheld / GIB:.2f} GiB outside the budget."
         found.append(Note("graphs_do_not_fit", text, "util"))
+    if setting.engine.budget != "total":
+        text = f"{setting.engine.name} applies its memory share otherwise: part of the workspace lies beyond the usable mark."
+        found.append(Note("budget", text, "engine"))
     return tuple(found)
 
 
@@ -113,49 +131,22 @@ def _scope(setting: Setting) -> tuple[Note, ...]:
     if setting.model.vision_params is None:
         text = "This model has a vision tower of unknown size: weights are a lower bound."
         found.append(Note("vision_unknown", text, "model"))
-    for name in _untouched(setting):
-        found.append(Note("not_modelled", f"{name} is not modelled yet and changes nothing.", name))
     return tuple(found)
 
 
-def _untouched(setting: Setting) -> tuple[str, ...]:
-    """Fields that are set but not used by this version."""
-    asked = setting.scenario
-    return tuple(name for name, used in (("spec", asked.spec > 0), ("overlap", asked.overlap)) if used)
-
-
-def assumptions(setting: Setting) -> tuple[str, ...]:
-    """What was taken for granted, each with its direction where it has one."""
-    asked = setting.scenario
-    found = [
-        f"Mean context {setting.decoding.context:,.0f} tokens: input plus half of the output.",
-        "b_max_kv reserves full length for every sequence (pessimistic); b_max_kv_mean reserves the mean.",
-        f"Engine {setting.engine.name} {setting.engine.version}: memory share {setting.utilisation:g}, "
-        f"{setting.max_seqs:,} sequences, {setting.token_budget:,} tokens a step.",
-        "TTFT is that of an unloaded replica plus half a step; queues are not in it (optimistic under load).",
-    ]
-    if asked.prefill == "colocated":
-        found.append(
-            f"Each step carries B/osl new prompts; {setting.profile.phi:.0%} of their cost lands on running requests."
-        )
-    if any(isinstance(group.ffn, ExpertFFN) for group in setting.model.groups):
-        found.append("Tokens choose experts uniformly and independently (pessimistic: real routing repeats itself).")
-    return (*found, *setting.model.notes, *setting.profile.notes)
-
-
-def sources(setting: Setting) -> tuple[str, ...]:
-    """Where model, accelerator, engine, speed constants and price come from, with dates."""
-    model, gpu, engine = setting.model, setting.gpu, setting.engine
-    found = [
-        f"Model {model.name}: {model.source} ({model.date})",
-        *(f"{gpu.name}, {field}: {source}" for field, source in sorted(gpu.sources.items())),
-        *(f"{engine.name} {engine.version}, {field}: {source}" for field, source in sorted(engine.sources.items())),
-        *sorted({f"Speed constants: {law.source}" for law in setting.profile.laws.values() if law.source}),
-    ]
-    if setting.cost.quoted is not None:
-        quoted = setting.cost.quoted
-        found.append(f"Price: {quoted.provider} {quoted.sku}, {quoted.source} ({quoted.date})")
-    elif setting.cost.default is not None:
-        newest = setting.cost.default
-        found.append(f"Price: median of {newest.count} prices, {newest.oldest} to {newest.newest}")
-    return tuple(found)
+def _unused(setting: Setting) -> tuple[tuple[str, str, str, bool], ...]:
+    """What is asked for but changes nothing, or less than it seems: code, text, field, and whether it applies."""
+    asked, model = setting.scenario, setting.model
+    own = model.experts_precision or model.precision
+    speculative = "Speculative decoding is not modelled yet and changes nothing."
+    overlap = "Overlap of two micro-batches is not modelled yet and changes nothing."
+    percentile = "The promise is held against mean TTFT and TPOT; percentiles need queues, which are not modelled yet."
+    copies = "Redundant experts take memory; what they save in balance is not modelled yet."
+    published = f"The published checkpoint is stored in {own}; {asked.weights} weights need one of their own."
+    return (
+        ("not_modelled", speculative, "spec", asked.spec > 0),
+        ("not_modelled", overlap, "overlap", asked.overlap),
+        ("not_modelled", percentile, "sla_pct", asked.sla_pct != MEDIAN),
+        ("not_modelled", copies, "redundant", asked.redundant > 0),
+        ("checkpoint", published, "weights", own not in ("bf16", asked.weights) and setting.convention.overheads),
+    )

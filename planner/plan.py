@@ -119,40 +119,75 @@ class Plan:
     """One plan. Fields up to `usd_per_m_goodput` are the contract's plan fields; None = not applicable or unknown."""
 
     fits: bool
+    """Verdict on memory alone: one sequence of full length, or the batch asked for, has room."""
     meets_sla: bool
+    """Verdict on speed: mean TPOT and mean TTFT keep the promise at `batch`."""
     engine_ok: bool
+    """Verdict on support: the engine serves these precisions, this length, layout and batch."""
     binds: str
+    """What limits the batch first: weights, kv, tpot, ttft, layout, engine or none."""
     reason: str
+    """Why the plan does not stand; empty when it does."""
     gpus_per_replica: int
+    """Devices of one replica: tp · dp · cp · pp."""
     replicas: int
+    """Replicas, spares included."""
     gpus: int
+    """Devices of the whole deployment."""
     physical_bytes: float
+    """Memory of one device as the driver shows it; the vendor's figure where that is unknown."""
     usable_bytes: float
+    """What the engine may use of it: physical · util."""
     withheld_bytes: float
+    """What it may not use: physical − usable."""
     weights_bytes: float
+    """Weights on the fullest device."""
     activation_bytes: float
+    """Activation peak on one device."""
     graph_bytes: float
+    """CUDA graphs on one device; inside or outside the usable share by the engine's rule."""
     runtime_bytes: float
+    """Driver, communication and framework on one device."""
     kv_pool_bytes: float
+    """What is left for the cache on one device; 0 when nothing is."""
     kv_bytes_per_token: float
+    """Cache of one token on one device, averaged over a sequence of full length isl + osl."""
     kv_capacity_tokens_rank: int
+    """Tokens that the pool of one attention rank holds, whole blocks."""
     kv_capacity_tokens: int
+    """Tokens that the pools of a replica hold."""
     b_max_kv: int
+    """Largest batch of a replica by cache, every sequence at full length isl + osl."""
     b_max_kv_mean: int
+    """Largest batch of a replica by cache, sequences at their mean length isl + osl/2."""
     b_max_sla: int
+    """Largest batch of a replica that keeps the promise; 0 when batch 1 breaks it."""
     b_max: int
+    """The smallest of the limits by cache, promise and engine."""
     batch: int
+    """Operating point: sequences of a replica over all its attention ranks."""
     tpot_ms: float | None
+    """Time per output token at `batch`; empty for requests of one output token."""
     ttft_ms: float | None
+    """Time to first token before queues: unloaded plus half a step."""
     ttft_unloaded_ms: float | None
+    """Time to first token of a lone request on an idle replica."""
     output_tok_s: float | None
+    """Output tokens a second of one replica at `batch`."""
     goodput_tok_s: float | None
+    """Output tokens a second of one replica that keep the promise."""
     goodput_tok_s_gpu: float | None
+    """The same for one device."""
     tpot_low_ms: float | None
+    """Lower end of the 80 % band of TPOT."""
     tpot_high_ms: float | None
+    """Upper end of the 80 % band of TPOT."""
     usd_per_hour: float | None
+    """Bill of the deployment; whole instances where a price is per instance."""
     usd_per_m_output: float | None
+    """Cost of a million output tokens that are served."""
     usd_per_m_goodput: float | None
+    """Cost of a million output tokens that keep the promise."""
     notes: tuple[Note, ...]
     scenario: Scenario
     curve: tuple[CurvePoint, ...]

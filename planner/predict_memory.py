@@ -130,9 +130,7 @@ def _device_bytes(row: Row) -> float | None:
     return None if nominal is None else nominal * GIB * 0.985
 
 
-def _with_pool(
-    row: Row, shape: Shape, rules: Engine, total: float, share: float, token: float
-) -> MemoryPrediction:
+def _with_pool(row: Row, shape: Shape, rules: Engine, total: float, share: float, token: float) -> MemoryPrediction:
     """The pool that a budget leaves, its tokens, and how many longest sequences it holds."""
     seats = number(row, "max_num_seqs") or rules.max_num_seqs
     step = number(row, "max_num_batched_tokens") or rules.token_budget
@@ -148,9 +146,7 @@ def _with_pool(
     tokens = float(memory.tokens_held(np.full(1, pool), np.full(1, token), 1.0, block)[0]) if token > 0 else None
     fits = pool > 0 if concurrency is None else concurrency >= 1.0
     source = "; ".join((f"{rules.name} {rules.version}", *shape.said))
-    return MemoryPrediction(
-        shape.weights / GIB, token, max(pool, 0.0) / GIB, tokens, concurrency, fits, source, ""
-    )
+    return MemoryPrediction(shape.weights / GIB, token, max(pool, 0.0) / GIB, tokens, concurrency, fits, source, "")
 
 
 def _longest(shape: Shape, tokens: float, rule: kv.Allocation) -> float:

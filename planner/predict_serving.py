@@ -92,7 +92,10 @@ def _setting(row: Row, model: ModelSpec, gpu: Accelerator) -> tuple[Setting, tup
     served = engine_id(row.get("engine", ""))
     weights, own = weight_precision(row.get("weight_precision", ""), model, row.get("model", ""))
     kv, default_kv = cache_precision(row.get("kv_precision", ""), default_cache(served, gpu, weights))
-    said = (*(["weights as the checkpoint's"] if own else []), *([f"{kv} cache by engine default"] if default_kv else []))
+    said = (
+        *(["weights as the checkpoint's"] if own else []),
+        *([f"{kv} cache by engine default"] if default_kv else []),
+    )
     if row.get("disagg", "no") not in ("no", ""):
         raise CaseError("disaggregated serving is not modelled yet")
     version = row.get("engine_version", "")

@@ -109,7 +109,7 @@ def assemble(
         max_seqs=scenario.max_seqs or rules.max_num_seqs,
         token_budget=budget,
         max_len=scenario.max_len or spec.max_len,
-        cost=_cost(scenario),
+        cost=cost_of(scenario),
     )
 
 
@@ -120,16 +120,14 @@ def _utilisation(scenario: Scenario, rules: Engine, convention: Conventions) -> 
     return rules.memory_utilisation if convention.utilisation is None else convention.utilisation
 
 
-def _cost(scenario: Scenario) -> Cost:
-    """Price of a device-hour by the catalogue's rule; never invented."""
+def cost_of(scenario: Scenario) -> Cost:
+    """Price of a device-hour by the catalogue's rule; never invented. A named provider's instances come whole."""
     quoted = _quoted(scenario)
     instance = (quoted.per_instance_gpus or 1) if quoted else 1
     if scenario.price is not None:
         return Cost(scenario.price, instance, None, quoted)
-    if quoted is not None:
-        return Cost(quoted.usd_per_hour, instance, None, quoted)
     found = default_price(scenario.gpu, kind=scenario.price_kind, provider=scenario.provider)
-    return Cost(None if found is None else found.usd_per_hour, 1, found, None)
+    return Cost(None if found is None else found.usd_per_hour, instance, found, quoted)
 
 
 def _quoted(scenario: Scenario) -> Price | None:

@@ -9,15 +9,17 @@ import numpy as np
 
 from planner.arithmetic import arithmetic
 from planner.formula import Worked
-from planner.notes import assumptions, notes, sources
+from planner.notes import notes
 from planner.physics import forward
 from planner.physics.roofline import bound_by, entry_seconds, terms
 from planner.plan import BINDS, CurvePoint, LedgerRow, Plan, Plans
-from planner.rows import Bounds, bounds, speed_at, table
+from planner.provenance import assumptions, sources
+from planner.rows import Bounds, bounds, speed_at
 from planner.serving.decode import rank_batch
 from planner.setting import Setting, resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
+from planner.tabulate import table
 from planner.work import ONE, Entry, Ledger
 
 CURVE_POINTS = 64
@@ -97,7 +99,9 @@ def _curve(setting: Setting, known: Bounds, row: Plans) -> tuple[CurvePoint, ...
     low, high = setting.profile.band
     held = float(row.b_max_kv[0])
     return tuple(
-        CurvePoint(int(b), t, t * low, t * high, r, None if dollars is None else dollars / (r * 3600.0 / 1e6), b <= held)
+        CurvePoint(
+            int(b), t, t * low, t * high, r, None if dollars is None else dollars / (r * 3600.0 / 1e6), b <= held
+        )
         for b, t, r in zip(batches.tolist(), tpot.tolist(), rate.tolist(), strict=True)
     )
 
@@ -128,7 +132,11 @@ def _ledger_row(entry: Entry, setting: Setting) -> LedgerRow:
 
 def _textbook_shares(rows: list[LedgerRow], entries: Ledger, setting: Setting) -> list[LedgerRow]:
     """The textbook clocks the summed work once; each operator is shown its share of the term that wins."""
-    timed = [(row, terms(entry.work, setting.profile)) for row, entry in zip(rows, entries, strict=True) if row.group != "host"]
+    timed = [
+        (row, terms(entry.work, setting.profile))
+        for row, entry in zip(rows, entries, strict=True)
+        if row.group != "host"
+    ]
     launches = [_one(entry.work.launches) for entry in entries if entry.group != "host"]
     compute = [_one(t[0]) * n for (_, t), n in zip(timed, launches, strict=True)]
     memory = [_one(t[1]) * n for (_, t), n in zip(timed, launches, strict=True)]

@@ -17,6 +17,9 @@ WORK = ("planner.physics.attention", "planner.physics.ffn", "planner.physics.com
 CLOCK = "planner.physics.roofline"
 """Module whose formulas say how long it takes."""
 
+EXPERTS = "routed experts"
+"""What the sum of weights calls the experts that tokens choose."""
+
 STARTS = ("compute_seconds", "collective_seconds", "host_seconds")
 """Formulas that begin the clocking of an operator."""
 
@@ -119,8 +122,7 @@ def _memory_subject(call: Call, matrices: Mapping[tuple[int, int], str], cache: 
         case "matrix_bytes":
             return matrices.get((given["params"], given["shards"]), "")
         case "component_bytes":
-            held = given["token_bytes"], given["fixed_bytes"]
-            return next((part.name for part in cache if (part.token_bytes, part.fixed_bytes) == held), "")
+            return next((part.name for part in cache if part.token_bytes == given["token_bytes"]), "")
         case _:
             return ""
 
@@ -152,4 +154,9 @@ def held_names(group: LayerGroup) -> tuple[str, ...]:
     if not isinstance(group.ffn, ExpertFFN):
         return names
     before = len(group.attention.linears) if group.attention else 0
-    return (*names[:before], "routed experts", "routed experts' vectors", *names[before:])
+    return (*names[:before], EXPERTS, f"{EXPERTS}' vectors", *names[before:])
+
+
+def vector_params(group: LayerGroup) -> int:
+    """Parameters of one layer that every rank holds whole."""
+    return sum(block.extra_params for block in (group.attention, group.ffn) if block) + group.norm_params

@@ -105,9 +105,7 @@ def _made(cell: Cells) -> bool:
     return bool(cell["pred_tpot_ms"] or cell["pred_weights_gib_per_gpu"])
 
 
-def _grouped(
-    metric: Metric, rows: Sequence[Row], cells: Sequence[Cells], by: Sequence[str]
-) -> Iterator[Errors]:
+def _grouped(metric: Metric, rows: Sequence[Row], cells: Sequence[Cells], by: Sequence[str]) -> Iterator[Errors]:
     """Errors over all rows, then by each value of each grouping column, most configurations first."""
     ratios = [_ratio(metric, row, cell) for row, cell in zip(rows, cells, strict=True)]
     pairs = [(row, ratio) for row, ratio in zip(rows, ratios, strict=True) if ratio is not None]
@@ -116,7 +114,9 @@ def _grouped(
     for column in by:
         values = Counter(row.get(column, "") for row, _ in pairs)
         for value, _ in values.most_common():
-            yield _errors(metric.name, f"{column} {value or '(empty)'}", [p for p in pairs if p[0].get(column, "") == value])
+            yield _errors(
+                metric.name, f"{column} {value or '(empty)'}", [p for p in pairs if p[0].get(column, "") == value]
+            )
 
 
 def _ratio(metric: Metric, row: Row, cell: Mapping[str, str]) -> float | None:

@@ -48,12 +48,14 @@ def plan(**changes: Any) -> Plan:
 
 def table(at: Setting, where: Layout, batch: object = None) -> Plans:
     """Plans of layouts and batches under a setting."""
-    return evaluate_setting(at, candidates(where, None if batch is None else np.atleast_2d(np.asarray(batch, dtype=float))))
+    return evaluate_setting(
+        at, candidates(where, None if batch is None else np.atleast_2d(np.asarray(batch, dtype=float)))
+    )
 
 
 def total(entry: Entry, field: str) -> float:
-    """Operations or bytes of an entry over all its launches."""
-    return one(getattr(entry.work, field) * entry.work.launches)
+    """Operations or bytes of an entry over all its launches, and over all kernels that are stacked in it."""
+    return one(roofline.over_kernels(np.asarray(getattr(entry.work, field) * entry.work.launches)))
 
 
 def placed(at: Setting, **degrees: Any) -> forward.Placed:

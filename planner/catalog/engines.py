@@ -88,6 +88,7 @@ class EngineRecord(BaseModel):
     name: str
     date: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
     budget: Budget
+    vendors: tuple[str, ...]
     supports_kv: tuple[str, ...]
     supports_weights: tuple[str, ...]
     notes: tuple[str, ...] = ()
@@ -220,4 +221,5 @@ def from_record(record: EngineRecord, era: EraRecord, chosen: DeviceDefaults, de
         notes=record.notes + era.notes,
         budget=record.budget,
         since=era.since,
+        vendors=record.vendors,
     )

@@ -122,4 +122,17 @@ def _max_len(fields: Fields) -> int | None:
     fields.skip("n_positions", "max_sequence_length")
     longest = fields.optional_integer("model_max_length", low=1, high=10**9)
     positions = fields.synonym(("max_position_embeddings", "seq_length"), low=1, high=10**9)
-    return longest or positions
+    return longest or _stretched(fields, positions)
+
+
+def _stretched(fields: Fields, positions: int | None) -> int | None:
+    """Positions after rotary scaling: YaRN multiplies the original length, linear and dynamic scaling the stated one."""
+    scaling = fields.get("rope_scaling")
+    if positions is None or not isinstance(scaling, Mapping):
+        return positions
+    kind, factor = scaling.get("rope_type", scaling.get("type")), scaling.get("factor")
+    original = scaling.get("original_max_position_embeddings", positions)
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or not isinstance(original, int):
+        return positions
+    base = original if kind == "yarn" else positions if kind in ("linear", "dynamic") else 0
+    return max(positions, min(int(base * factor), 10**9)) if factor > 0 else positions

@@ -69,6 +69,7 @@ def _measured(accelerator: Accelerator, engine_id: str, engine_version: str | No
         expert_imbalance=constant["expert_imbalance"].of(look.engine),
         ttft_fixed=constant["ttft_fixed"].of(look.engine),
         ttft_factor=constant["ttft_factor"].of(look.engine),
+        ttft_ceiling=constant["ttft_ceiling"].of(look.engine),
     )
 
 

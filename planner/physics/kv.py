@@ -130,7 +130,7 @@ def allocated(parts: tuple[CacheComponent, ...], allocation: Allocation) -> tupl
 
 
 @formula("definition; sliding layers keep min(window − 1 + step tokens, length), vLLM hybrid allocator", "tokens")
-def kept_tokens(tokens: Column, window: float, slack: float, block: int) -> Column:
+def kept_tokens(tokens: Column, window: float, slack: float, block: Column) -> Column:
     """Cached tokens of one sequence in one layer, rounded up to whole blocks."""
     windowed = window + slack  # [tokens]
     kept = np.minimum(tokens, windowed)  # [tokens]
@@ -141,12 +141,20 @@ def kept_tokens(tokens: Column, window: float, slack: float, block: int) -> Colu
 
 @formula("GQA: heads divide by TP up to the KV heads, then replicate; MLA: the latent never divides", "B")
 def component_bytes(
-    layers: Column, token_bytes: float, fixed_bytes: float, shards: int, tp: Column, kept: Column
+    layers: Column, token_bytes: float, fixed_bytes: Column, shards: int, tp: Column, kept: Column
 ) -> Column:
     """Bytes that one rank holds of one cache component of one sequence."""
     ways = np.minimum(tp, shards)  # [1]
     sequence_bytes = token_bytes * kept + fixed_bytes  # [B]
     return layers * sequence_bytes / ways  # [B]
+
+
+@formula("vLLM hybrid allocator: attention blocks grow until their page is at least the recurrent state's", "tokens")
+def page_tokens(state_bytes: Column, token_bytes: Column, block: int) -> Column:
+    """Tokens in one block of attention cache beside layers with a recurrent state."""
+    needed = state_bytes / token_bytes  # [tokens]
+    blocks = np.ceil(needed / block)  # [blocks]
+    return np.maximum(blocks, 1.0) * block  # [tokens]
 
 
 def sequence_bytes(
@@ -161,11 +169,26 @@ def sequence_bytes(
         allocation: the engine's block and window rules.
     """
     total = np.zeros(np.broadcast_shapes(np.shape(tokens), np.shape(tp), np.shape(pp)))
+    block, page = _pages(parts, tp, allocation)
     for part in allocated(parts, allocation):
-        kept = kept_tokens(tokens, part.window, allocation.slack if np.isfinite(part.window) else 0.0, allocation.block)
+        kept = kept_tokens(tokens, part.window, allocation.slack if np.isfinite(part.window) else 0.0, block)
+        own = np.full(np.shape(tp), part.fixed_bytes)
+        fixed = own if page is None or part.token_bytes else page * np.minimum(tp, part.shards)
         layers = np.ceil(part.layers / pp)
-        total = total + component_bytes(layers, part.token_bytes, part.fixed_bytes, part.shards, tp, kept) / dcp
+        total = total + component_bytes(layers, part.token_bytes, fixed, part.shards, tp, kept) / dcp
     return total
+
+
+def _pages(parts: tuple[CacheComponent, ...], tp: Column, allocation: Allocation) -> tuple[Column, Column | None]:
+    """Tokens in a block, and the bytes of the page that a recurrent state takes (None where it takes what it is)."""
+    block = np.full(np.shape(tp), float(allocation.block))
+    states = [part.fixed_bytes / np.minimum(tp, part.shards) for part in parts if part.fixed_bytes]
+    widths = [part.token_bytes / np.minimum(tp, part.shards) for part in parts if part.token_bytes]
+    if not allocation.padded or not states or not widths:
+        return block, None
+    width = np.maximum.reduce(widths)
+    block = page_tokens(np.maximum.reduce(states), width, allocation.block)
+    return block, block * width
 
 
 def bytes_per_token(parts: tuple[CacheComponent, ...], tp: Column, pp: Column) -> Column:

@@ -82,10 +82,10 @@ def experts_per_rank(count: int, redundant: float, ep: Column) -> Column:
 
 
 @formula("kernels pad each rank's share of an expert to whole tiles (fitted to engine logs of MXFP4)", "1")
-def tile_padding(width: int, expert_tp: Column, tile: int) -> Column:
+def tile_padding(width: int, expert_tp: Column, tile: float) -> Column:
     """Stored over needed weights of an expert on a rank."""
     share = width / expert_tp  # [elements]
-    padded = np.ceil(share / tile) * float(tile)  # [elements]
+    padded = np.ceil(share / tile) * tile  # [elements]
     return padded / share  # [1]
 
 
@@ -126,7 +126,7 @@ def ffn_bytes(
         case ExpertFFN():
             stored = experts_per_rank(ffn.count, redundant, layout.ep)
             width = stored_bytes(kinds.experts, convention)
-            tile = 1 if convention.nominal_bytes else kinds.experts.tile
+            tile = 1.0 if convention.nominal_bytes else kinds.experts.tile
             padding = tile_padding(ffn.expert[0].shards, layout.expert_tp, tile)
             routed = expert_bytes(stored, linear_params(ffn.expert), width, layout.expert_tp) * padding
             vectors = expert_bytes(stored, ffn.expert_extra_params, plain, layout.expert_tp)

@@ -11,7 +11,7 @@ from planner.formula import formula
 from planner.physics import forward
 from planner.physics.forward import Machine, Pass, Placed
 from planner.physics.roofline import pass_seconds
-from planner.serving.prefill import Prompt, prefill_share
+from planner.serving.prefill import Prompt, prefill_share, times
 from planner.specs.layout import Layout
 from planner.specs.profile import Profile
 from planner.work import ONE, Column, Ledger
@@ -42,6 +42,20 @@ class Decoding:
 def rank_batch(batch: Column, dp: Column) -> Column:
     """Decoding sequences on the fullest attention rank."""
     return np.ceil(batch / dp)  # [sequences]
+
+
+@formula("definition: B/osl new prompts a step, each in so many chunks; above one, chunks share a step", "1")
+def chunks_in_a_step(batch: Column, osl: float, chunks: float) -> Column:
+    """Prompt chunks in each step that carries any."""
+    arriving = batch / osl * chunks  # [1]
+    return np.maximum(arriving, 1.0)  # [1]
+
+
+@formula("definition: weights are read once a step, however many chunks are in it; each has attention of its own", "s")
+def shared_prefill(mixed: Column, alone: Column, own: Column, chunks: float, together: Column) -> Column:
+    """What one prompt's prefill adds to the steps it shares."""
+    added = np.maximum(mixed - alone, 0.0)  # [s]
+    return chunks * (added / together + own)  # [s]
 
 
 @formula("each step carries B/osl new prompts; phi of their cost lands on running sequences (scheduler constant)", "s")
@@ -99,8 +113,11 @@ def tpot(clock: Clock, batch: Column) -> tuple[Column, Column]:
     alone = pass_seconds(plain + cores, profile)
     if decoding.prompt is None:
         return alone, alone
-    mixed = forward.matrices(placed, _mixed(step, decoding.prompt)) + cores
-    added = decoding.prompt.chunks * np.maximum(pass_seconds(mixed + clock.chunk, profile) - alone, 0.0)
+    together = chunks_in_a_step(held, decoding.osl, decoding.prompt.chunks)
+    mixed = forward.matrices(placed, _mixed(step, decoding.prompt, together)) + cores
+    prompts = tuple(times(entry, together) for entry in clock.chunk)
+    whole = pass_seconds(mixed + prompts, profile)
+    added = shared_prefill(whole, alone, np.zeros(1), decoding.prompt.chunks, together)
     return tpot_seconds(alone, held, decoding.osl, added, profile.phi), alone
 
 
@@ -111,15 +128,16 @@ def _tpot_per_operator(clock: Clock, step: Pass, plain: Ledger, cores: Ledger) -
     alone = matrices + pass_seconds(cores, profile)
     if decoding.prompt is None:
         return alone, alone
-    mixed = pass_seconds(forward.matrices(clock.placed, _mixed(step, decoding.prompt)), profile)
-    added = decoding.prompt.chunks * (np.maximum(mixed - matrices, 0.0) + clock.share)
+    together = chunks_in_a_step(step.sequences, decoding.osl, decoding.prompt.chunks)
+    mixed = pass_seconds(forward.matrices(clock.placed, _mixed(step, decoding.prompt, together)), profile)
+    added = shared_prefill(mixed, matrices, clock.share, decoding.prompt.chunks, together)
     return tpot_seconds(alone, step.sequences, decoding.osl, added, profile.phi), alone
 
 
-def _mixed(step: Pass, prompt: Prompt) -> Pass:
-    """A decode step that also carries one chunk of a prompt."""
-    chunk = prompt.chunk * ONE
-    return Pass(step.sequences, step.new_tokens, step.context, chunk, step.prompt_behind, ONE / prompt.chunks)
+def _mixed(step: Pass, prompt: Prompt, together: Column) -> Pass:
+    """A decode step that also carries chunks of prompts."""
+    tokens, ending = prompt.chunk * together, together / prompt.chunks
+    return Pass(step.sequences, step.new_tokens, step.context, tokens, step.prompt_behind, ending)
 
 
 def largest_batch(keeps: Callable[[Column], np.ndarray], shape: tuple[int, ...], limit: int = LARGEST_BATCH) -> Column:

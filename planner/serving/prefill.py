@@ -50,16 +50,18 @@ def prompt(isl: float, prefix: float, chunk: float, token_budget: float) -> Prom
 def prefill_share(placed: Placed, work: Prompt) -> Ledger:
     """Attention of one chunk: the prompt's whole attention, spread evenly over its chunks."""
     step = forward.prefill_pass(work.tokens * ONE, work.cached * ONE)
-    return tuple(_divided(entry, work.chunks) for entry in forward.prefill_cores(placed, step))
+    return tuple(times(entry, ONE / work.chunks) for entry in forward.prefill_cores(placed, step))
 
 
-def _divided(entry: Entry, chunks: float) -> Entry:
-    """An entry whose work is spread over several launches; this is one of them."""
+def times(entry: Entry, factor: Column) -> Entry:
+    """An entry with so many times the work in each launch."""
     w = entry.work
     return Entry(
         entry.name,
         entry.group,
-        Work(w.kind, w.precision, w.flops / chunks, w.hbm_bytes / chunks, w.launches, w.link_bytes, w.messages, w.length),
+        Work(
+            w.kind, w.precision, w.flops * factor, w.hbm_bytes * factor, w.launches, w.link_bytes, w.messages, w.length
+        ),
     )
 
 
@@ -74,10 +76,12 @@ def prompt_seconds(placed: Placed, profile: Profile, work: Prompt) -> Column:
     return work.chunks * pass_seconds(chunk_ledger(placed, work), profile)
 
 
-@formula("fit to public serving measurements: front end and tokenisation cost a constant, first steps run slower", "s")
-def unloaded_ttft(prompt_time: Column, fixed: float, factor: float) -> Column:
-    """Time to first token on an idle replica."""
-    return fixed + factor * prompt_time  # [s]
+@formula("fit to public serving measurements of prompts up to 8,000 tokens; beyond, the excess is held", "s")
+def unloaded_ttft(prompt_time: Column, fixed: float, factor: float, ceiling: float) -> Column:
+    """Time to first token on an idle replica: front end, the prompt, and what first steps take beyond their kernels."""
+    within = np.minimum(prompt_time, ceiling)  # [s]
+    excess = (factor - 1.0) * within  # [s]
+    return fixed + prompt_time + excess  # [s]
 
 
 @formula("definition: an arriving request waits half a running step on average, before any queue", "s")

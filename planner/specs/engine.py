@@ -36,6 +36,7 @@ class Engine:
         supports_kv, supports_weights: precisions that the engine can serve, as the scenario names them.
         sources: field -> where its number comes from.
         budget: how the memory share is applied.
+        vendors: makers of the accelerators that the engine runs on.
         since: first version of the era whose rules these are; empty = the oldest known.
     """
 
@@ -59,6 +60,7 @@ class Engine:
     notes: tuple[str, ...] = ()
     budget: Budget = "total"
     since: str = ""
+    vendors: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         """Identity: one engine, one era, one set of device defaults."""

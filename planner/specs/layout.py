@@ -44,8 +44,6 @@ class Layout:
         return self.tp * self.dp * self.cp / self.ep
 
 
-def layout(
-    tp: object = 1, pp: object = 1, dp: object = 1, ep: object = 1, cp: object = 1, dcp: object = 1
-) -> Layout:
+def layout(tp: object = 1, pp: object = 1, dp: object = 1, ep: object = 1, cp: object = 1, dcp: object = 1) -> Layout:
     """A layout from numbers or sequences; each becomes a float64 column (at least one-dimensional)."""
     return Layout(*(np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (tp, pp, dp, ep, cp, dcp)))

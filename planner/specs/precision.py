@@ -24,7 +24,7 @@ class Precision:
     math: str
     kernel: str
     note: str = ""
-    tile: int = 1
+    tile: float = 1.0
     """Kernels pad an expert's width on a rank to a multiple of this."""
 
 
@@ -33,16 +33,23 @@ BF16 = Precision("bf16", 2.0, 2.0, "bf16", "bf16")
 WEIGHTS: dict[str, Precision] = {
     "bf16": BF16,
     "fp8": Precision("fp8", 1.0, 1.0, "fp8", "fp8", "one scale a tensor or channel: under 0.1 %"),
-    "fp8-block": Precision("fp8-block", 1.0 + 4 / (128 * 128), 1.0, "fp8", "fp8-block", "float32 scale per 128x128 block"),
+    "fp8-block": Precision(
+        "fp8-block", 1.0 + 4 / (128 * 128), 1.0, "fp8", "fp8-block", "float32 scale per 128x128 block"
+    ),
     "int8": Precision("int8", 1.0, 1.0, "int8", "int8", "one scale a channel: under 0.1 %"),
     "int4": Precision(
-        "int4", 0.5 + 4 / 128, 0.5 + 4 / 128, "bf16", "int4",
+        "int4",
+        0.5 + 4 / 128,
+        0.5 + 4 / 128,
+        "bf16",
+        "int4",
         "16-bit scale and zero point per group of 128 (weight-only: BF16 arithmetic)",
     ),
     "nvfp4": Precision("nvfp4", 0.5 + 1 / 16, 0.5, "fp4", "nvfp4", "FP8 scale per block of 16"),
-    "mxfp4": Precision("mxfp4", 0.5 + 1 / 32, 0.5, "bf16", "mxfp4", "8-bit scale per block of 32 (BF16 activations)", 256),
+    "mxfp4": Precision(
+        "mxfp4", 0.5 + 1 / 32, 0.5, "bf16", "mxfp4", "8-bit scale per block of 32 (BF16 activations)", 256
+    ),
 }
-
 
 
 def grouped_int4(group: int) -> Precision:

@@ -104,6 +104,8 @@ class Profile:
     """Front-end time of a request before its prompt is computed [s]."""
     ttft_factor: float = 1.0
     """How much longer a lone prompt takes than its kernels."""
+    ttft_ceiling: float = float("inf")
+    """Prompt time up to which that factor was fitted; what comes beyond is not stretched [s]."""
 
     def law(self, kind: str, precision: str) -> Law:
         """The law for an operator kind at a kernel precision, falling back to the kind's BF16 constants."""

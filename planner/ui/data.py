@@ -1,23 +1,92 @@
-"""Rows behind the charts and tables of a plan: numbers for the scales, finished text for labels and tooltips."""
+"""Rows behind the charts and tables of a plan: numbers for the scales, finished text for labels and tooltips.
+
+Arrow tables, because a data frame takes ten times as long to send.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import lru_cache
-from math import log
+from itertools import pairwise
+from math import log, sqrt
+from typing import Any, TypeAlias
 
-import pandas as pd
+import numpy as np
+import pyarrow as pa
 
-from planner.plan import LedgerRow, Plan
+from planner.candidates import candidates
+from planner.evaluate import evaluate
+from planner.measured import MeasuredPoint, measured_points
+from planner.plan import CurvePoint, LedgerRow, Plan
+from planner.specs.layout import layout
 from planner.ui.charts import GROUPS, Datasets
-from planner.units import GB, GIB, gibibytes, gigabytes, show, significant, whole
+from planner.units import DASH, GB, GIB, gibibytes, gigabytes, show, significant, whole
+
+Row: TypeAlias = tuple[Any, ...]
+
+DEGREES = (1, 2, 4, 8, 16, 32)
+"""Tensor-parallel degrees of the menu."""
 
 SMALLEST_LABEL = 0.09
 """Share of the bar below which a part's name does not fit into it."""
 
+ROOM_FOR_LABEL = 0.3
+"""Share of the bar that a label beside it needs."""
+
+PARTS = pa.schema(
+    [
+        ("part", pa.string()),
+        *((n, pa.float64()) for n in ("start", "end", "middle")),
+        *((n, pa.string()) for n in ("label", "gb", "gib", "share")),
+    ]
+)
+MARKS = pa.schema([("mark", pa.string()), ("gb", pa.float64()), ("label", pa.string())])
+CURVE = pa.schema(
+    [
+        *((n, pa.float64()) for n in ("batch", "from", "to", "tpot", "low", "high")),
+        *((n, pa.string()) for n in ("at", "time", "range", "rate", "cost", "held")),
+    ]
+)
+PROMISE = pa.schema([("ms", pa.float64()), ("label", pa.string())])
+LIMITS = pa.schema(
+    [
+        ("batch", pa.float64()),
+        ("label", pa.string()),
+        ("row", pa.int64()),
+        ("side", pa.string()),
+        ("floor", pa.float64()),
+    ]
+)
+OVERRUN = pa.schema([("start", pa.float64()), ("end", pa.float64()), ("label", pa.string())])
+MEASURED = pa.schema(
+    [
+        ("batch", pa.float64()),
+        ("tpot", pa.float64()),
+        *((n, pa.string()) for n in ("at", "time", "lengths", "engine", "source")),
+    ]
+)
+OPERATORS = pa.schema(
+    [
+        ("group", pa.string()),
+        ("operator", pa.string()),
+        ("start", pa.float64()),
+        ("end", pa.float64()),
+        *((n, pa.string()) for n in ("time", "bound", "flops", "bytes", "link")),
+    ]
+)
+TOTALS = pa.schema([("group", pa.string()), ("label", pa.string())])
+
+
+def rows(schema: pa.Schema, found: Sequence[Row]) -> pa.Table:
+    """Rows as an Arrow table of a fixed schema, so that an empty one has its columns too."""
+    columns = list(zip(*found, strict=True)) if found else [()] * len(schema)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
+
 
 def parts(plan: Plan) -> dict[str, float]:
-    """Bytes of each part of one device's memory, in the order of the bar; `Missing` when it does not fit."""
+    """Bytes of each part of one device's memory, in the order of the bar."""
     held = {
         "Weights": plan.weights_bytes,
         "KV pool": max(plan.kv_pool_bytes, 0.0),
@@ -25,57 +94,90 @@ def parts(plan: Plan) -> dict[str, float]:
         "Runtime": plan.runtime_bytes,
         "CUDA graphs": plan.graph_bytes,
     }
-    inside = sum(held.values())
-    left = plan.physical_bytes - inside
-    return {**held, "Withheld": max(left, 0.0)}
+    return {**held, "Withheld": max(plan.physical_bytes - sum(held.values()), 0.0)}
 
 
 @lru_cache(maxsize=32)
 def memory(plan: Plan) -> Datasets:
     """Parts of the bar and its two marks."""
-    rows, start = [], 0.0
-    whole_bar = max(sum(parts(plan).values()), plan.physical_bytes)
+    found: list[Row] = []
+    start, bar = 0.0, max(sum(parts(plan).values()), plan.physical_bytes)
     for part, size in parts(plan).items():
         gb = size / GB
-        roomy = size / whole_bar >= SMALLEST_LABEL
-        label = f"{part}\n{significant(gb)} GB" if roomy else ""
-        rows.append((part, start, start + gb, start + gb / 2, label, gigabytes(size), gibibytes(size), show(size / plan.physical_bytes, "%")))
+        label = f"{part}\n{significant(gb)} GB" if size / bar >= SMALLEST_LABEL else ""
+        share = show(size / plan.physical_bytes, "%")
+        found.append((part, start, start + gb, start + gb / 2, label, gigabytes(size), gibibytes(size), share))
         start += gb
-    marks = [("usable", plan.usable_bytes / GB, f"usable {gigabytes(plan.usable_bytes)}")]
-    marks.append(("physical", plan.physical_bytes / GB, f"physical {gigabytes(plan.physical_bytes)}"))
-    return {
-        "parts": pd.DataFrame(rows, columns=["part", "start", "end", "middle", "label", "gb", "gib", "share"]),
-        "marks": pd.DataFrame(marks, columns=["mark", "gb", "label"]),
-    }
+    marks = [
+        (name, size / GB, f"{name} {gigabytes(size)}")
+        for name, size in (("usable", plan.usable_bytes), ("physical", plan.physical_bytes))
+    ]
+    return {"parts": rows(PARTS, found), "marks": rows(MARKS, marks), "overrun": rows(OVERRUN, _overrun(plan))}
+
+
+def _overrun(plan: Plan) -> list[Row]:
+    """What weights and engine take beyond usable memory; nothing when they fit. The label needs room beside the mark."""
+    usable, inside = plan.usable_bytes / GB, (plan.weights_bytes + plan.activation_bytes + plan.runtime_bytes) / GB
+    if plan.fits or plan.kv_pool_bytes > 0 or inside <= usable:
+        return []
+    return [
+        (
+            usable,
+            inside,
+            f"{significant(inside - usable)} GB missing" if inside - usable > ROOM_FOR_LABEL * inside else "",
+        )
+    ]
 
 
 @lru_cache(maxsize=32)
 def curve(plan: Plan) -> Datasets:
     """Points of the TPOT curve, the promise, the two limits and the operating point."""
-    points = pd.DataFrame(_points(plan), columns=["batch", "tpot", "low", "high", "at", "time", "range", "rate", "cost", "held"])
     promise = plan.scenario.sla_tpot_ms
-    here = points[points["batch"] == plan.batch] if plan.batch >= 1 else points[:0]
     return {
-        "curve": points,
-        "promise": pd.DataFrame({"ms": [promise], "label": [f"SLA {show(promise, 'ms')}"]}),
-        "limits": pd.DataFrame(_limits(plan, points), columns=["batch", "label", "row", "side", "floor"]),
-        "point": here,
+        "curve": rows(CURVE, _points(plan.curve)),
+        "promise": rows(PROMISE, [(promise, f"SLA {show(promise, 'ms')}")]),
+        "limits": rows(LIMITS, _limits(plan)),
+        "point": rows(CURVE, [_point(point, 0.0, 0.0) for point in plan.curve if point.batch == plan.batch]),
+        "measured": rows(MEASURED, [_measured(point) for point in measured_points(plan.scenario)]),
     }
 
 
-def _points(plan: Plan) -> Iterator[tuple[object, ...]]:
-    for p in plan.curve:
-        band = f"{significant(p.tpot_low_ms)} to {show(p.tpot_high_ms, 'ms')}"
-        cost = show(p.usd_per_m_output, "$/M tokens")
-        rate = f"{show(p.output_tok_s, 'tok/s')} per replica"
-        yield (p.batch, p.tpot_ms, p.tpot_low_ms, p.tpot_high_ms, whole(p.batch), show(p.tpot_ms, "ms"), band, rate, cost, "yes" if p.fits else "no")
+def _points(curve: Sequence[CurvePoint]) -> list[Row]:
+    """Points with the stretch of the axis that each answers for: halfway, on its logarithm, to its neighbours."""
+    batches = [float(point.batch) for point in curve]
+    middles = [sqrt(one * other) for one, other in pairwise(batches)]
+    edges = [batches[0], *middles, batches[-1]] if batches else []
+    return [_point(point, left, right) for point, left, right in zip(curve, edges, edges[1:], strict=False)]
 
 
-def _limits(plan: Plan, points: pd.DataFrame) -> list[tuple[int, str, int, str, float]]:
+def _point(p: CurvePoint, left: float, right: float) -> Row:
+    numbers = (p.batch, left, right, p.tpot_ms, p.tpot_low_ms, p.tpot_high_ms)
+    band = f"{significant(p.tpot_low_ms)} to {show(p.tpot_high_ms, 'ms')}"
+    rate, cost = f"{show(p.output_tok_s, 'tok/s')} per replica", show(p.usd_per_m_output, "$/M tokens")
+    return (*numbers, whole(p.batch), show(p.tpot_ms, "ms"), band, rate, cost, "yes" if p.fits else "no")
+
+
+def _measured(p: MeasuredPoint) -> Row:
+    source = f"{p.source} ({p.date})" if p.date else p.source
+    return (
+        p.batch,
+        p.tpot_ms,
+        significant(p.batch),
+        show(p.tpot_ms, "ms"),
+        f"{whole(p.isl)}, {whole(p.osl)}",
+        p.engine,
+        source,
+    )
+
+
+def _limits(plan: Plan) -> list[Row]:
     """Both limits where they lie on the axis, labelled on the side with room; nothing for a limit of zero."""
-    furthest = float(points["batch"].max()) if len(points) else 1.0
-    floor = min([*points["low"], plan.scenario.sla_tpot_ms])
-    found = [(plan.b_max_sla, f"B_max by SLA {whole(plan.b_max_sla)}"), (plan.b_max_kv, f"B_max by KV cache {whole(plan.b_max_kv)}")]
+    furthest = max((point.batch for point in plan.curve), default=1)
+    floor = min([*(point.tpot_low_ms for point in plan.curve), plan.scenario.sla_tpot_ms])
+    found = [
+        (plan.b_max_sla, f"B_max by SLA {whole(plan.b_max_sla)}"),
+        (plan.b_max_kv, f"B_max by KV cache {whole(plan.b_max_kv)}"),
+    ]
     return [
         (batch, label, row, "left" if log(batch) < 0.45 * log(max(furthest, 2)) else "right", floor)
         for row, (batch, label) in enumerate(found)
@@ -86,20 +188,17 @@ def _limits(plan: Plan, points: pd.DataFrame) -> list[tuple[int, str, int, str, 
 @lru_cache(maxsize=32)
 def step(plan: Plan) -> Datasets:
     """Operators of a step within their groups, and each group's total."""
-    rows: list[tuple[object, ...]] = []
-    totals = []
+    found: list[Row] = []
+    totals: list[Row] = []
     full = sum(row.seconds for row in plan.ledger) * 1e3
     for group, name in GROUPS.items():
         start = 0.0
         for row in of_group(plan, group):
             ms = row.seconds * 1e3
-            rows.append((name, row.operator, start, start + ms, show(ms, "ms"), row.bound_by, *_work(row)))
+            found.append((name, row.operator, start, start + ms, show(ms, "ms"), row.bound_by, *_work(row)))
             start += ms
-        totals.append((name, start, _total(plan, group, start, full)))
-    return {
-        "operators": pd.DataFrame(rows, columns=["group", "operator", "start", "end", "time", "bound", "flops", "bytes", "link"]),
-        "totals": pd.DataFrame(totals, columns=["group", "ms", "label"]),
-    }
+        totals.append((name, _total(plan, group, start, full)))
+    return {"operators": rows(OPERATORS, found), "totals": rows(TOTALS, totals)}
 
 
 def of_group(plan: Plan, group: str) -> list[LedgerRow]:
@@ -117,35 +216,63 @@ def bound_of(plan: Plan, group: str) -> str:
 
 def _total(plan: Plan, group: str, ms: float, full: float) -> str:
     if ms <= 0 or full <= 0:
-        return "–"
+        return DASH
     return f"{show(ms, 'ms')} · {show(ms / full, '%')} · bound by {bound_of(plan, group)}"
 
 
-def _work(row: LedgerRow) -> tuple[str, str, str]:
+def _work(row: LedgerRow) -> Row:
     return show(row.flops / 1e12, "TFLOP"), gigabytes(row.hbm_bytes), gigabytes(row.link_bytes)
 
 
-def memory_table(plan: Plan) -> pd.DataFrame:
+def memory_table(plan: Plan) -> pa.Table:
     """The memory bar as a table: the engine's log speaks of GiB, data sheets of GB."""
-    usable = {"Usable": plan.usable_bytes, "Physical": plan.physical_bytes}
-    rows = [(part, size / GB, size / GIB, 100 * size / plan.physical_bytes) for part, size in {**parts(plan), **usable}.items()]
-    return pd.DataFrame(rows, columns=["Part", "GB", "GiB", "% of physical"])
+    sizes = {**parts(plan), "Usable": plan.usable_bytes, "Physical": plan.physical_bytes}
+    return pa.table({
+        "Part": list(sizes),
+        "GB": [size / GB for size in sizes.values()],
+        "GiB": [size / GIB for size in sizes.values()],
+        "% of physical": [100 * size / plan.physical_bytes for size in sizes.values()],
+    })  # fmt: skip
 
 
-def curve_table(plan: Plan) -> pd.DataFrame:
+def curve_table(plan: Plan) -> pa.Table:
     """The TPOT curve as a table."""
-    rows = [
-        (p.batch, p.tpot_ms, p.tpot_low_ms, p.tpot_high_ms, p.output_tok_s, p.usd_per_m_output, "yes" if p.fits else "no")
-        for p in plan.curve
-    ]
-    return pd.DataFrame(rows, columns=["Batch", "TPOT, ms", "Low, ms", "High, ms", "Output tok/s", "$ per M output", "Fits the pool"])
+    return pa.table({
+        "Batch": [p.batch for p in plan.curve],
+        "TPOT, ms": [p.tpot_ms for p in plan.curve],
+        "Low, ms": [p.tpot_low_ms for p in plan.curve],
+        "High, ms": [p.tpot_high_ms for p in plan.curve],
+        "Output tok/s": [p.output_tok_s for p in plan.curve],
+        "$ per M output": pa.array([p.usd_per_m_output for p in plan.curve], pa.float64()),
+        "Fits the pool": ["yes" if p.fits else "no" for p in plan.curve],
+    })  # fmt: skip
 
 
-def step_table(plan: Plan) -> pd.DataFrame:
+def step_table(plan: Plan) -> pa.Table:
     """The step as a table."""
     full = sum(row.seconds for row in plan.ledger) or 1.0
-    rows = [
-        (GROUPS.get(r.group, r.group), r.operator, r.seconds * 1e3, 100 * r.seconds / full, r.bound_by, r.flops / 1e12, r.hbm_bytes / GB, r.link_bytes / GB)
-        for r in plan.ledger
+    return pa.table({
+        "Group": [GROUPS.get(r.group, r.group) for r in plan.ledger],
+        "Operator": [r.operator for r in plan.ledger],
+        "ms": [r.seconds * 1e3 for r in plan.ledger],
+        "Share, %": [100 * r.seconds / full for r in plan.ledger],
+        "Bound by": [r.bound_by for r in plan.ledger],
+        "TFLOP": [r.flops / 1e12 for r in plan.ledger],
+        "HBM GB": [r.hbm_bytes / GB for r in plan.ledger],
+        "Link GB": [r.link_bytes / GB for r in plan.ledger],
+    })  # fmt: skip
+
+
+def layout_table(plan: Plan) -> pa.Table:
+    """What each tensor-parallel degree of the menu would hold, for the same model, precision and lengths."""
+    s = plan.scenario
+    degrees = np.array(DEGREES, dtype=float)
+    table = evaluate(s, candidates(layout(tp=degrees, ep=np.minimum(degrees, float(s.ep)))))
+    served = [bool(fits and ok) for fits, ok in zip(table.fits, table.engine_ok, strict=True)]
+    numbers = zip(served, table.b_max_kv, table.tpot_ms, table.reason, strict=True)
+    shown = [
+        (whole(held), show(float(tpot), "ms"), "fits") if ok else (DASH, DASH, table.reasons[int(why)])
+        for ok, held, tpot, why in numbers
     ]
-    return pd.DataFrame(rows, columns=["Group", "Operator", "ms", "Share, %", "Bound by", "TFLOP", "HBM GB", "Link GB"])
+    requests, times, verdicts = zip(*shown, strict=True)
+    return pa.table({"TP": list(DEGREES), "Requests": requests, "TPOT": times, "Verdict": verdicts})

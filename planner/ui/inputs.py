@@ -20,7 +20,9 @@ FINE: Final = {
 }  # fmt: skip
 
 
-def number(field: str, placeholder: str | None = None, disabled: bool = False, on_change: Callable[[], None] | None = None) -> None:
+def number(
+    field: str, placeholder: str | None = None, disabled: bool = False, on_change: Callable[[], None] | None = None
+) -> None:
     """A whole or decimal number within the field's limits; a field that may be left out may be empty."""
     text = describe(field)
     kind: Callable[[float], Any] = int if text.kind == "whole" else float
@@ -57,7 +59,13 @@ def share(field: str, disabled: bool = False) -> None:
     )
 
 
-def menu(field: str, options: Sequence[str] | None = None, placeholder: str | None = None, disabled: bool = False, on_change: Callable[[], None] | None = None) -> None:
+def menu(
+    field: str,
+    options: Sequence[str] | None = None,
+    placeholder: str | None = None,
+    disabled: bool = False,
+    on_change: Callable[[], None] | None = None,
+) -> None:
     """One of a list; the list shows ids, since what is shown is what the address holds."""
     text = describe(field)
     listed = list(options if options is not None else text.options)
@@ -78,4 +86,13 @@ def choice(field: str, options: Sequence[Any]) -> None:
     """One of a few, all of them visible."""
     text = describe(field)
     default = "off" if text.kind == "switch" else text.default
-    st.segmented_control(label_of(field), list(options), default=default, required=True, key=field, help=help_of(field), width="stretch", bind=BIND)
+    st.segmented_control(
+        label_of(field),
+        list(options),
+        default=default,
+        required=True,
+        key=field,
+        help=help_of(field),
+        width="stretch",
+        bind=BIND,
+    )

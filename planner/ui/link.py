@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
 from planner.errors import Fault, InputError
-from planner.share import IGNORED, PRESET, from_pairs, to_link
-from planner.specs.scenario import SCENARIO_FIELDS, Scenario, describe
+from planner.share import IGNORED, from_pairs, to_link
+from planner.specs.fields import shown
+from planner.specs.scenario import SCENARIO_FIELDS, Scenario
 from planner.specs.spelling import read
 
 Pairs: TypeAlias = Mapping[str, Sequence[str]]
@@ -32,21 +34,31 @@ def faults_of(pairs: Pairs) -> tuple[Fault, ...]:
     return ()
 
 
-def sound(pairs: Pairs) -> Scenario:
-    """The scenario of an address without whatever is refused in it."""
+@dataclass(frozen=True)
+class Judged:
+    """What an address says: the sound part of it, and every fault of the rest."""
+
+    scenario: Scenario
+    faults: tuple[Fault, ...]
+
+
+def judge(pairs: Pairs) -> Judged:
+    """Read an address; whatever is refused is left out and named, then what contradicts the rest, until it is sound."""
     kept = {name: list(values) for name, values in pairs.items()}
-    for _ in range(len(kept) + 1):
-        faults = faults_of(kept)
-        if not faults:
-            return from_pairs(kept)
+    found: list[Fault] = []
+    while faults := faults_of(kept):
+        found.extend(faults)
         refused = {fault.field for fault in faults}
-        kept = {name: values for name, values in kept.items() if not _refused(name, values, refused)}
-    return Scenario()
+        left = {name: values for name, values in kept.items() if not _refused(name, values, refused)}
+        if left == kept:
+            return Judged(Scenario(), tuple(found))
+        kept = left
+    return Judged(from_pairs(kept), tuple(found))
 
 
 def _refused(name: str, values: Sequence[str], refused: set[str]) -> bool:
-    """Whether a parameter is among the refused ones; a name too long to be repeated is refused as unknown."""
-    return name in refused or name not in {*SCENARIO_FIELDS, PRESET, *IGNORED} or len(values) != 1
+    """Whether a parameter is to go: it is among the refused, or repeated and hence refused under whatever name."""
+    return shown(name) in refused or len(values) != 1
 
 
 def malformed(pairs: Pairs) -> bool:
@@ -97,6 +109,3 @@ def refused_rows(faults: Sequence[Fault]) -> dict[str, list[str]]:
 def encoded(pairs: Pairs) -> str:
     """The address's query string, to tell one address from another."""
     return urlencode({name: list(values) for name, values in pairs.items()}, doseq=True)
-
-
-__all__ = ["anchor", "describe", "encoded", "faults_of", "malformed", "page_address", "query", "raw", "refused_rows", "rewrite", "sound"]

@@ -9,18 +9,26 @@ import streamlit as st
 
 from planner.errors import InputError
 from planner.share import PRESET
-from planner.specs.scenario import Scenario
 from planner.ui import link, show, sidebar, state
 from planner.ui.text import say
+from planner.ui.theme import mode
 
 HERE: Final = Path(__file__).resolve().parent
 SIDEBAR_PIXELS: Final = 324
+PAGES: Final = HERE / "app_pages"
+"""Not `pages`: Streamlit takes a folder of that name for its old automatic pages, and runs one without the sidebar."""
 FIRST, SEEN = "_first", "_seen"
 
 
 def run() -> None:
     """One run of the script."""
-    st.set_page_config(page_title=say("title"), page_icon=str(HERE / "assets" / "favicon.png"), layout="wide", initial_sidebar_state=SIDEBAR_PIXELS)
+    st.set_page_config(
+        page_title=say("title"),
+        page_icon=str(HERE / "assets" / "favicon.png"),
+        layout="wide",
+        initial_sidebar_state=SIDEBAR_PIXELS,
+    )
+    st.logo(str(HERE / "assets" / f"logo-{mode()}.png"), size="large")
     page = st.navigation(_pages(), position="top")
     if _reads_link():
         sidebar.draw(st.session_state[FIRST])
@@ -28,38 +36,45 @@ def run() -> None:
             page.run()
 
 
-def _pages() -> list[st.Page]:  # type: ignore[valid-type]
-    pages = [st.Page(HERE / "pages" / "plan.py", title=say("plan"), icon=":material/dashboard:", help=say("plan_help"), default=True)]
-    if (trust := HERE / "pages" / "trust.py").exists():
-        pages.append(st.Page(trust, title=say("trust"), icon=":material/verified:", help=say("trust_help"), url_path="trust"))
-    return pages
+def _pages() -> list[st.Page]:
+    plan = st.Page(
+        PAGES / "plan.py", title=say("plan"), icon=":material/dashboard:", help=say("plan_help"), default=True
+    )
+    trust = PAGES / "trust.py"
+    if not trust.exists():
+        return [plan]
+    return [
+        plan,
+        st.Page(trust, title=say("trust"), icon=":material/verified:", help=say("trust_help"), url_path="trust"),
+    ]
 
 
 def _reads_link() -> bool:
     """Judge an address that has not been seen; a refused one is shown instead of any number."""
-    pairs = link.raw()
-    spelled = link.encoded(pairs)
     if st.session_state.pop(link.REWRITTEN, False):
         st.rerun()
+    pairs = link.raw()
+    spelled = link.encoded(pairs)
     if st.session_state.get(SEEN) == spelled:
         return True
-    faults = link.faults_of(pairs)
-    if faults and (FIRST not in st.session_state or link.malformed(pairs)):
-        _refuse(pairs, faults)
+    judged = link.judge(pairs)
+    if judged.faults and (FIRST not in st.session_state or link.malformed(pairs)):
+        _refuse(judged)
         return False
     if PRESET in pairs:
-        link.rewrite(link.sound(pairs))
+        link.rewrite(judged.scenario)
         st.rerun()
     st.session_state[SEEN] = spelled
-    if FIRST not in st.session_state:
-        st.session_state[FIRST] = link.sound(pairs)
+    st.session_state.setdefault(FIRST, judged.scenario)
     return True
 
 
-def _refuse(pairs: link.Pairs, faults: object) -> None:
+def _refuse(judged: link.Judged) -> None:
     """The refusals of a link, and the way on."""
-    show.refused(say("link_refused"), say("link_refused_why"), link.refused_rows(link.faults_of(pairs)))
-    st.button(say("continue"), key="_continue", help=say("continue_help"), on_click=link.rewrite, args=(link.sound(pairs),))
+    show.refused(say("link_refused"), say("link_refused_why"), link.refused_rows(judged.faults))
+    st.button(
+        say("continue"), key="_continue", help=say("continue_help"), on_click=link.rewrite, args=(judged.scenario,)
+    )
 
 
 def _holds() -> bool:
@@ -71,8 +86,6 @@ def _holds() -> bool:
         return False
     return True
 
-
-__all__ = ["Scenario", "run"]
 
 if __name__ == "__main__":
     run()

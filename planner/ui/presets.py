@@ -9,19 +9,22 @@ import streamlit as st
 
 from planner.catalog.scenarios import Preset, preset, presets
 from planner.specs.scenario import Scenario
+from planner.ui import show
 from planner.ui.link import anchor
-from planner.ui.text import say
+from planner.ui.text import language, say
+from planner.ui.theme import mode
 
 
 def menu() -> None:
     """A button that opens the two groups of presets."""
     with st.popover(say("presets"), icon=":material/bookmark:", width="stretch", key="preset_menu"):
-        st.html(_starts())
-        st.html(_worked())
+        look = f"{mode()} {language()}"
+        st.html(_starts(look))
+        st.html(_worked(look))
 
 
 @cache
-def _starts() -> str:
+def _starts(_: str) -> str:
     """Places to start from: presets that nobody's twin."""
     twins = {item.real for item in presets()}
     found = [item for item in presets() if item.real is None and item.id not in twins]
@@ -29,22 +32,22 @@ def _starts() -> str:
 
 
 @cache
-def _worked() -> str:
+def _worked(_: str) -> str:
     """The articles' examples, each with its real twin beside it."""
     found = [item for item in presets() if item.real is not None]
     return _group(say("worked_examples"), [_entry(item) for item in found])
 
 
 def _group(title: str, entries: list[str]) -> str:
-    return f'<p style="margin:0 0 .35rem;font-weight:600">{escape(title)}</p><ul style="margin:0 0 .5rem;padding-left:1.1rem">{"".join(entries)}</ul>'
+    heading = f'<p style="margin:0 0 .35rem;font-weight:600">{escape(title)}</p>'
+    return f'{heading}<ul style="margin:0 0 .5rem;padding-left:1.1rem">{"".join(entries)}</ul>'
 
 
 def _entry(item: Preset) -> str:
-    link = f'<a href="{escape(anchor(item.scenario))}" target="_self" title="{escape(item.story)}">{escape(item.title)}</a>'
+    link = show.anchor(anchor(item.scenario), item.title)
     if item.real is None:
         return f"<li>{link}</li>"
-    twin = preset(item.real)
-    return f'<li>{link} · <a href="{escape(anchor(twin.scenario))}" target="_self" title="{escape(twin.title)}">{escape(say("real_twin"))}</a></li>'
+    return f"<li>{link} · {show.anchor(anchor(preset(item.real).scenario), say('real_twin'))}</li>"
 
 
 def twin_of(scenario: Scenario) -> Scenario | None:
@@ -56,7 +59,9 @@ def twin_of(scenario: Scenario) -> Scenario | None:
         return scenario.with_(profile="measured", prefill="colocated")
     real = preset(origin.real).scenario
     kept = ("profile", "model", "prefill", "weights")
-    changed = {field: value for field, value in scenario if value != getattr(origin.scenario, field) and field not in kept}
+    changed = {
+        field: value for field, value in scenario if value != getattr(origin.scenario, field) and field not in kept
+    }
     return real.with_(**changed)
 
 
@@ -64,4 +69,6 @@ def _origin(scenario: Scenario) -> Preset | None:
     """The worked example that a textbook scenario most likely grew from."""
     named = [item for item in presets() if item.real is not None and item.scenario.model == scenario.model]
     same = ("gpu", "weights", "kv", "tp")
-    return max(named, key=lambda item: sum(getattr(item.scenario, f) == getattr(scenario, f) for f in same), default=None)
+    return max(
+        named, key=lambda item: sum(getattr(item.scenario, f) == getattr(scenario, f) for f in same), default=None
+    )

@@ -29,13 +29,40 @@ def row(plan: Plan) -> None:
         st.caption(say("link"))
         st.code(to_link(fixed, base), language=None, wrap_lines=True)
         st.caption(say("command"))
-        st.code(f"python -m planner plan {shlex.quote(query(fixed) or 'model=' + fixed.model)}", language=None, wrap_lines=True)
+        st.code(
+            f"python -m planner plan {shlex.quote(query(fixed) or 'model=' + fixed.model)}",
+            language=None,
+            wrap_lines=True,
+        )
         with st.container(horizontal=True, gap="small", key="share_buttons"):
-            st.download_button(say("csv"), lambda: to_csv((plan,), base).encode(), "plan.csv", "text/csv", key="_csv", on_click="ignore", icon=":material/download:")
-            st.download_button(say("json"), lambda: to_json(plan, base).encode(), "plan.json", "application/json", key="_json", on_click="ignore", icon=":material/download:")
+            st.download_button(
+                say("csv"),
+                lambda: to_csv((plan,), base).encode(),
+                "plan.csv",
+                "text/csv",
+                key="_csv",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+            st.download_button(
+                say("json"),
+                lambda: to_json(plan, base).encode(),
+                "plan.json",
+                "application/json",
+                key="_json",
+                on_click="ignore",
+                icon=":material/download:",
+            )
             with st.popover(say("open_file"), icon=":material/folder_open:", key="open_menu"):
                 st.caption(say("open_hint"))
-                st.file_uploader(say("open_file"), type=["csv", "json"], key=FILE, on_change=_opened, max_upload_size=LIMIT_MB, label_visibility="collapsed")
+                st.file_uploader(
+                    say("open_file"),
+                    type=["csv", "json"],
+                    key=FILE,
+                    on_change=_opened,
+                    max_upload_size=LIMIT_MB,
+                    label_visibility="collapsed",
+                )
         _outcome()
 
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from html import escape
 from typing import Final, Literal
 
-import pandas as pd
+import pyarrow as pa
 import streamlit as st
 
 from planner.ui.text import say
+from planner.ui.theme import mode, palette
 
+Tone = Literal["off", "normal", "inverse"]
 ROW_PIXELS: Final = 29
-MARKUP: Final = re.compile(r"[\\`*_\[\]<>$~:^|&@]|^[#+=-]|(?<=www)\.|^(?<=\d)[.)]", re.IGNORECASE)
+MARKUP: Final = re.compile(r"[\\`*_\[\]<>$~:^|&@]|^[#+=-]|(?<=www)\.", re.IGNORECASE)
+NUMBERED: Final = re.compile(r"^(\s*\d+)([.)])")
 
 
 def plain(text: str) -> str:
     """Text with every character that Markdown could take for markup made literal."""
-    return MARKUP.sub(r"\\\g<0>", text)
+    return NUMBERED.sub(r"\1\\\2", MARKUP.sub(r"\\\g<0>", text))
 
 
 def answer(text: str) -> None:
@@ -41,9 +45,18 @@ def verdict(holds: bool | None, yes: str, no: str, unknown: str = "") -> None:
         st.badge(plain(no), icon=":material/close:", color="red")
 
 
-def tile(label: str, value: str, remark: str, tone: Literal["off", "normal", "inverse"] = "off", source: str | None = None) -> None:
+def tile(label: str, value: str, remark: str, tone: Tone = "off", source: str | None = None) -> None:
     """One figure with what it means below it and where it comes from behind its question mark."""
-    st.metric(label, plain(value), plain(remark), delta_color=tone, delta_arrow="off", border=True, height="stretch", help=source and plain(source))
+    st.metric(
+        label,
+        plain(value),
+        plain(remark),
+        delta_color=tone,
+        delta_arrow="off",
+        border=True,
+        height="stretch",
+        help=source and plain(source),
+    )
 
 
 @contextmanager
@@ -54,7 +67,12 @@ def card(title: str, key: str) -> Iterator[None]:
         yield
 
 
-def table(frame: pd.DataFrame, alt: str, formats: Mapping[str, str] | None = None, height: int | Literal["auto", "content"] = "auto") -> None:
+def table(
+    frame: pa.Table,
+    alt: str,
+    formats: Mapping[str, str] | None = None,
+    height: int | Literal["auto", "content"] = "auto",
+) -> None:
     """A table whose cells are shown as they are."""
     columns = {name: st.column_config.NumberColumn(format=form) for name, form in (formats or {}).items()}
     st.dataframe(frame, hide_index=True, alt=alt, column_config=columns, height=height, row_height=ROW_PIXELS)
@@ -68,6 +86,11 @@ def behind(title: str, key: str, body: Callable[[], None]) -> None:
             body()
 
 
+def anchor(href: str, label: str) -> str:
+    """HTML of a same-tab link, a page load of its own; both texts are escaped."""
+    return f'<a href="{escape(href)}" target="_self" style="color:{palette(mode()).link}">{escape(label)}</a>'
+
+
 def lines(texts: Sequence[str]) -> None:
     """A list of sentences."""
     st.markdown("\n".join(f"- {plain(text)}" for text in texts))
@@ -77,4 +100,4 @@ def refused(title: str, why: str, rows: Mapping[str, Sequence[str]]) -> None:
     """A designed state without numbers: what is refused, and why, as plain cells."""
     st.title(plain(title), anchor=False)
     st.markdown(plain(why))
-    st.dataframe(pd.DataFrame(dict(rows)), hide_index=True, alt=say("link_refused"), height="content")
+    st.dataframe(pa.table(dict(rows)), hide_index=True, alt=say("link_refused"), height="content")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import streamlit as st
@@ -14,12 +16,12 @@ from planner.catalog.prices import default_price, providers
 from planner.specs.contradictions import POOL_FIELDS
 from planner.specs.scenario import Scenario, describe
 from planner.ui import custom, presets
+from planner.ui.data import DEGREES
 from planner.ui.inputs import choice, menu, number, share
-from planner.ui.state import can_undo, undo
+from planner.ui.state import can_undo, undo, untouched
 from planner.ui.text import say
 from planner.units import significant, whole
 
-DEGREES: Final = (1, 2, 4, 8, 16, 32)
 ODD_DEGREES: Final = "_odd_degrees"
 """Degrees beyond the menu that a link of this session asked for: they stay on it."""
 
@@ -27,11 +29,19 @@ ODD_DEGREES: Final = "_odd_degrees"
 def draw(first: Scenario) -> None:
     """All inputs; `first` is what the link states."""
     with st.sidebar:
-        presets.menu()
+        with st.container(horizontal=True, gap="small", key="history"):
+            presets.menu()
+            st.button(
+                say("undo"),
+                icon=":material/undo:",
+                key="_undo",
+                on_click=undo,
+                disabled=not can_undo(),
+                help=say("undo_help"),
+            )
         _main(first)
         _sections()
         custom.popover()
-        st.button(say("undo"), icon=":material/undo:", key="_undo", on_click=undo, disabled=not can_undo(), help=say("undo_help"), width="stretch")
 
 
 def _main(first: Scenario) -> None:
@@ -57,12 +67,19 @@ def _degrees(asked: int) -> list[int]:
 
 def _sections() -> None:
     """Everything else, in compact expanders."""
-    for title, section in (
-        ("section_promise", _promise), ("section_precision", _precision), ("section_layout", _layout),
-        ("section_workload", _workload), ("section_engine", _engine), ("section_cost", _cost), ("section_page", _page),
-    ):  # fmt: skip
-        with st.expander(say(title), type="compact", key=f"_{title}"):
-            section()
+    for section in SECTIONS:
+        holder = st.expander(say(section.title), type="compact", key=f"_{section.title}", on_change="rerun")
+        if holder.open or _touched(section.fields):
+            with holder:
+                section.draw()
+
+
+def _touched(fields: tuple[str, ...]) -> bool:
+    """Whether some input of a section differs from its default; a section that is closed and untouched is not drawn."""
+    return any(
+        field in st.query_params or (field in st.session_state and st.session_state[field] != untouched(field))
+        for field in fields
+    )
 
 
 def _promise() -> None:
@@ -142,3 +159,23 @@ def _spec_changed() -> None:
     if not st.session_state["spec"]:
         for field in ("accept", "draft"):
             st.session_state[field] = describe(field).default
+
+
+@dataclass(frozen=True)
+class Section:
+    """A compact expander: its title's key, the fields in it, and what draws them."""
+
+    title: str
+    fields: tuple[str, ...]
+    draw: Callable[[], None]
+
+
+SECTIONS: Final = (
+    Section("section_promise", ("sla_ttft_ms", "sla_pct"), _promise),
+    Section("section_precision", ("kv", "profile"), _precision),
+    Section("section_layout", ("pp", "dp", "ep", "cp", "dcp", "redundant", "imbalance", "overlap"), _layout),
+    Section("section_workload", ("prefix", "chunk", "prefill", *POOL_FIELDS, "spec", "accept", "draft"), _workload),
+    Section("section_engine", ("engine", "at_batch", "util", "max_len", "max_seqs", "token_budget"), _engine),
+    Section("section_cost", ("price", "price_kind", "provider", "load", "fix_replicas", "spare"), _cost),
+    Section("section_page", ("lang",), _page),
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 import streamlit as st
@@ -20,13 +21,20 @@ PAST, CURRENT = "_past", "_current"
 LONGEST_PAST: Final = 50
 
 
+@cache
+def untouched(field: str) -> str | int | float | None:
+    """What a field's widget holds before anyone touched it."""
+    value = Scenario.model_fields[field].default
+    return spell(value) if isinstance(value, bool) else value
+
+
 def from_widgets() -> Scenario:
     """The scenario that the sidebar states.
 
     Raises:
         InputError: when two inputs contradict each other.
     """
-    values = {field: st.session_state[field] for field in WIDGETS}
+    values = {field: st.session_state.get(field, untouched(field)) for field in WIDGETS}
     return Scenario.model_validate({**values, "x": st.query_params.get("x")})
 
 
@@ -51,7 +59,7 @@ def restore(scenario: Scenario) -> None:
     for field in WIDGETS:
         value = getattr(scenario, field)
         shown = spell(value) if isinstance(value, bool) else value
-        if st.session_state.get(field) != shown:
+        if st.session_state.get(field, untouched(field)) != shown:
             st.session_state[field] = shown
     set_token(scenario.x)
 
@@ -65,19 +73,23 @@ def set_token(x: str | None) -> None:
 
 
 def can_undo() -> bool:
-    """Whether there is a change to step back over."""
-    return bool(st.session_state.get(PAST))
+    """Whether there is a change to step back over, be it into a contradiction."""
+    return bool(st.session_state.get(PAST)) or (CURRENT in st.session_state and not _stands())
+
+
+def _stands() -> bool:
+    """Whether the widgets state the remembered scenario."""
+    try:
+        return from_widgets() == st.session_state.get(CURRENT)
+    except (InputError, KeyError):
+        return False
 
 
 def undo() -> None:
     """Step back over the last change; also out of a contradiction, which was never remembered."""
     past: list[Scenario] = st.session_state.get(PAST, [])
     before: Scenario | None = st.session_state.get(CURRENT)
-    try:
-        stands = from_widgets() == before
-    except (InputError, KeyError):
-        stands = False
-    if stands and past:
+    if _stands() and past:
         before = past.pop()
         st.session_state[CURRENT] = before
     if before is not None:

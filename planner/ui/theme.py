@@ -15,7 +15,7 @@ class Palette:
     """Inks and hues of one theme; a hue means the same thing wherever it stands.
 
     Attributes:
-        ink, muted, grid, paper: text, axis text, lines of the grid, background.
+        ink, link, muted, grid, paper: text, links, axis text, lines of the grid, background.
         weights, experts, kv: bytes of the model and of the cache, and the time that reading them takes.
         prompt: what reading prompts takes (activations, prefill); `machinery`: runtime and collectives; `host`: host, graphs.
         free: memory that the engine leaves alone; `promise`: the SLA.
@@ -23,6 +23,7 @@ class Palette:
     """
 
     ink: str
+    link: str
     muted: str
     grid: str
     paper: str
@@ -40,12 +41,12 @@ class Palette:
 
 
 LIGHT: Final = Palette(
-    ink="#0B1220", muted="#4A5565", grid="#E6EBF1", paper="#FFFFFF",
+    ink="#0B1220", link="#005FA3", muted="#4A5565", grid="#E6EBF1", paper="#FFFFFF",
     weights="#0072B2", experts="#56B4E9", kv="#E69F00", prompt="#009E73", machinery="#CC79A7", host="#8391A2",
     free="#DCE3EB", promise="#B84300", on_weights="#FFFFFF", on_kv="#0B1220", on_free="#0B1220",
 )  # fmt: skip
 DARK: Final = Palette(
-    ink="#E9EEF4", muted="#A9B5C2", grid="#26303B", paper="#0F141B",
+    ink="#E9EEF4", link="#6BB5EE", muted="#A9B5C2", grid="#26303B", paper="#0F141B",
     weights="#4FA3E3", experts="#9AD3F5", kv="#E9A820", prompt="#2BC194", machinery="#DE94BD", host="#7C8A9A",
     free="#364251", promise="#F58B45", on_weights="#0B1220", on_kv="#0B1220", on_free="#E9EEF4",
 )  # fmt: skip

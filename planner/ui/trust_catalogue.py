@@ -113,6 +113,7 @@ def _speeds(scenario: Scenario) -> None:
     st.header(word("in_use"), anchor=False)
     try:
         table(trust_speeds.in_use(scenario), word("in_use"), LOWER)
+        st.markdown(show.plain(trust_speeds.all_reduce_text(scenario)))
     except HeadroomError as error:
         st.warning(show.plain(str(error)), icon=":material/block:")
     for title, frame in (

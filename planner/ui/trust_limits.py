@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -11,18 +12,16 @@ import streamlit as st
 from planner.ui.trust_words import word
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
+LINK: Final = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]+\)")
+"""A link to another file of the repository: from the page it would lead nowhere."""
 
 
 def section() -> None:
     """The accuracy found, then the limits; both are documents of the repository."""
     st.header(word("accuracy"), anchor=False)
     st.markdown(headline(document("VALIDATION.md")) or word("no_accuracy"))
-    limits = without_title(document("LIMITS.md"))
-    if limits:
-        st.markdown(limits, anchors=False)
-    else:
-        st.header(word("limits"), anchor=False)
-        st.markdown(word("no_limits"))
+    st.header(word("limits"), anchor=False)
+    st.markdown(without_title(document("LIMITS.md")) or word("no_limits"), anchors=False)
 
 
 @cache
@@ -35,7 +34,7 @@ def document(name: str) -> str:
 def without_title(text: str) -> str:
     """A document without the heading that the page already has, and without links that lead nowhere from here."""
     lines = [line for line in text.splitlines() if not line.startswith(("# ", "<!--"))]
-    return "\n".join(lines).strip()
+    return LINK.sub(r"\1", "\n".join(lines)).strip()
 
 
 def headline(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from planner.catalog.accelerators import accelerator_ids
@@ -19,11 +20,14 @@ from planner.catalog.profile_records import (
     serving,
     textbook,
 )
+from planner.physics import forward
 from planner.setting import resolve
+from planner.specs.layout import Layout, layout
 from planner.specs.profile import Law
 from planner.specs.scenario import Scenario
 from planner.ui.trust_tables import TERA, frame
-from planner.units import DASH
+from planner.units import DASH, GB
+from planner.work import ONE, ZERO
 
 MICRO: Final = 1e-6
 
@@ -95,7 +99,7 @@ def serving_table() -> pd.DataFrame:
 
 
 def _row(
-    name: str, value: float, unit: str, tag: str, source: str, date: str, engines: str = "", span: str = ""
+    name: str, value: float, unit: str, tag: str, source: str, date: str, engines: str = DASH, span: str = DASH
 ) -> dict[str, Any]:
     return {
         "Constant": name,
@@ -162,12 +166,28 @@ def _textbook() -> Iterator[dict[str, Any]]:
 
 @lru_cache(maxsize=32)
 def in_use(scenario: Scenario) -> pd.DataFrame:
-    """The laws that a plan's profile holds, for the precisions of the plan."""
+    """The laws that clock a plan's kernels, those of decoding and of prompts."""
     setting = resolve(scenario)
-    kinds = setting.machine.formats
-    wanted = {kinds.dense.id, kinds.attention.id, kinds.experts.id, kinds.plain.id, setting.machine.cache.id}
-    found = setting.profile.laws.items()
-    return frame(_used_row(kind, precision, law) for (kind, precision), law in found if precision in wanted)
+    placed = forward.place(setting.machine, _layout(scenario))
+    both = forward.Pass(ONE, ONE, setting.decoding.context * ONE, setting.prompt.chunk * ONE, ZERO, ONE)
+    clocked = (entry.work for entry in forward.forward(placed, both) if entry.work.kind not in ("host", "all_reduce"))
+    used = dict.fromkeys((work.kind, work.precision) for work in clocked)
+    return frame(_used_row(kind, precision, setting.profile.law(kind, precision)) for kind, precision in used)
+
+
+def _layout(scenario: Scenario) -> Layout:
+    return layout(scenario.tp, scenario.pp, scenario.dp, scenario.ep, scenario.cp, scenario.dcp)
+
+
+def all_reduce_text(scenario: Scenario) -> str:
+    """The all-reduce of a plan in a sentence; empty where there is none."""
+    profile, ranks = resolve(scenario).profile, scenario.tp
+    if ranks == 1 or not profile.per_operator:
+        return ""
+    alpha, bus = (float(column) for column in profile.all_reduce.constants(np.asarray(float(ranks))))
+    law = profile.all_reduce
+    speed = f"{alpha / MICRO:.2f} µs and {bus / GB:,.0f} GB/s of bus bandwidth"
+    return f"All-reduce over {ranks} ranks: {speed} ({law.tag}; {law.source})."
 
 
 def _used_row(kind: str, precision: str, law: Law) -> dict[str, Any]:

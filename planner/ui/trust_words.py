@@ -39,7 +39,7 @@ EN: Final = {
     "speeds": "Speed constants",
     "counts": (
         "{models} models, {accelerators} accelerators, {prices} prices, {engines} engines, {presets} presets, "
-        "{speeds} fitted laws; catalogue {version}."
+        "{speeds} kernel laws; catalogue {version}."
     ),
     "each_number": "Every number with its own source",
     "assumed_prices": "Price assumed when none is given",
@@ -52,7 +52,10 @@ EN: Final = {
         "Sizes follow from each configuration; what a vendor publishes stands beside them. KV bytes are those "
         "of a BF16 cache on one GPU, all windows open."
     ),
-    "accelerators_say": "Peaks are dense and as the vendor states them, without any derating. Unknown: not published, or not supported.",
+    "accelerators_say": (
+        "Peaks are dense and as the vendor states them, without any derating. Unknown: not published, or not "
+        "supported."
+    ),
     "prices_say": "Per accelerator-hour as a provider asked it on that day. Nothing is converted between currencies.",
     "engines_say": "Rules and defaults by version, as the engine's code or logs state them.",
     "presets_say": "Named scenarios; a worked example keeps the numbers of its article, its twin has the real model.",

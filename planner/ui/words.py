@@ -7,29 +7,40 @@ from functools import lru_cache
 from planner.answer import BOUND_BY, devices
 from planner.candidates import candidates
 from planner.evaluate import evaluate
+from planner.measured import measured_points
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
+from planner.specs.spelling import decimal
 from planner.ui.charts import GROUPS
 from planner.ui.data import bound_of, of_group
 from planner.ui.presets import twin_of
-from planner.units import DASH, GB, gigabytes, show, significant, whole
+from planner.units import DASH, gigabytes, show, whole
 
 LOOSER = 1.5
 """How much longer a TPOT is tried, to say what the promise costs."""
+
+SAME = 0.005
+"""Gain in throughput below which it is none."""
 
 
 def context(plan: Plan) -> str:
     """What was asked, in one line."""
     setting, s = resolve(plan.scenario), plan.scenario
-    demand = f"{significant(s.qps)} requests/s" if s.qps else "one replica"
+    demand = f"{decimal(s.qps)} requests/s" if s.qps else "one replica"
     cached = f", {s.prefix:.0%} from cache" if s.prefix else ""
-    return " · ".join((
-        setting.model.name, f"{s.weights} weights, {s.kv} cache", devices(plan), f"{setting.engine.name} {setting.engine.version}",
-        f"{s.isl:,} tokens in{cached}, {s.osl:,} out", demand,
-        f"TTFT ≤ {show(s.sla_ttft_ms, 'ms')}, TPOT ≤ {show(s.sla_tpot_ms, 'ms')} at P{s.sla_pct:g}",
-    ))  # fmt: skip
+    return " · ".join(
+        (
+            setting.model.name,
+            f"{s.weights} weights, {s.kv} cache",
+            devices(plan),
+            f"{setting.engine.name} {setting.engine.version}",
+            f"{s.isl:,} tokens in{cached}, {s.osl:,} out",
+            demand,
+            f"TTFT ≤ {show(s.sla_ttft_ms, 'ms')}, TPOT ≤ {show(s.sla_tpot_ms, 'ms')} at P{s.sla_pct:g}",
+        )
+    )
 
 
 def margin(plan: Plan) -> str:
@@ -47,22 +58,54 @@ def batch_limit(plan: Plan) -> str:
     return "as asked" if plan.binds == "none" else f"limited by {BOUND_BY[plan.binds]}"
 
 
+def replicas(plan: Plan) -> str:
+    """How the GPUs come about."""
+    each = f"{whole(plan.gpus_per_replica)} per replica"
+    return f"{whole(plan.replicas)} × {each}" if plan.fits and plan.tpot_ms is not None else each
+
+
+def throughput(plan: Plan) -> str:
+    """Output tokens of all replicas, and whether they count."""
+    if plan.output_tok_s is None:
+        return DASH
+    total = show(plan.output_tok_s * (plan.replicas - plan.scenario.spare), "tok/s")
+    return f"{total} in all" if plan.meets_sla else f"{total}, none good"
+
+
+def why_batch(plan: Plan) -> str:
+    """Where the batch comes from."""
+    limits = f"by SLA ({whole(plan.b_max_sla)}), by KV cache ({whole(plan.b_max_kv)}) and by the engine's own limits"
+    return f"The smallest of the largest batches {limits}."
+
+
+def why_tpot(plan: Plan) -> str:
+    """The band of the estimate, and TTFT."""
+    band = f"80 % band {show(plan.tpot_low_ms, 'ms')} to {show(plan.tpot_high_ms, 'ms')}"
+    return f"{band}. TTFT {show(plan.ttft_ms, 'ms')}, queues not in it."
+
+
 def memory(plan: Plan) -> str:
     """What the memory bar shows."""
     if not plan.fits and plan.kv_pool_bytes <= 0:
-        return f"Nothing is left for a cache: {gigabytes(plan.weights_bytes)} of weights meet {gigabytes(plan.usable_bytes)} of usable memory."
-    held = f"{whole(plan.kv_capacity_tokens_rank)} tokens per rank" if plan.scenario.dp > 1 else f"{whole(plan.kv_capacity_tokens)} tokens"
-    requests = f"{whole(plan.b_max_kv)} requests of full length"
-    return f"The KV pool of {gigabytes(plan.kv_pool_bytes)} holds {held}: {requests} ({whole(plan.b_max_kv_mean)} at mean length)."
+        weights, usable = gigabytes(plan.weights_bytes), gigabytes(plan.usable_bytes)
+        return f"Nothing is left for a cache: {weights} of weights meet {usable} of usable memory."
+    tokens = f"{whole(plan.kv_capacity_tokens_rank)} tokens{' per rank' if plan.scenario.dp > 1 else ''}"
+    requests = f"{whole(plan.b_max_kv)} requests of full length ({whole(plan.b_max_kv_mean)} at mean length)"
+    return f"The KV pool of {gigabytes(plan.kv_pool_bytes)} holds {tokens}: {requests}."
 
 
 def curve(plan: Plan) -> str:
     """What the TPOT curve shows."""
     by_sla, by_kv = plan.b_max_sla, plan.b_max_kv
+    points = len(measured_points(plan.scenario))
+    beside = (
+        f" Triangles: {points} public measurement{'' if points == 1 else 's'} of this configuration." if points else ""
+    )
+    ttft = f"TTFT is {show(plan.ttft_ms, 'ms')} of {show(plan.scenario.sla_ttft_ms, 'ms')}.{beside}"
     if by_sla == 0:
-        return f"No batch keeps the SLA; the KV cache would hold {whole(by_kv)}."
-    first = "the SLA" if by_sla <= by_kv else "the KV cache"
-    return f"{first.capitalize() if first[0] != 't' else 'T' + first[1:]} binds first: B_max is {whole(by_sla)} by SLA and {whole(by_kv)} by KV cache."
+        return f"No batch keeps the SLA; the KV cache would hold {whole(by_kv)}. {ttft}"
+    first = "The SLA" if by_sla <= by_kv else "The KV cache"
+    return f"{first} binds first: {whole(by_sla)} requests by SLA, {whole(by_kv)} by KV cache. {ttft}"
 
 
 def step(plan: Plan) -> str:
@@ -70,23 +113,28 @@ def step(plan: Plan) -> str:
     full = sum(row.seconds for row in plan.ledger)
     spent = {group: sum(row.seconds for row in of_group(plan, group)) for group in GROUPS}
     first, second, *_ = sorted(spent, key=lambda group: -spent[group])
-    said = [f"{GROUPS[g]} {show(spent[g] / full, '%')} (bound by {bound_of(plan, g)})" for g in (first, second) if spent[g] > 0]
+    said = [
+        f"{GROUPS[g]} {show(spent[g] / full, '%')} (bound by {bound_of(plan, g)})"
+        for g in (first, second)
+        if spent[g] > 0
+    ]
     return f"Of {show(full * 1e3, 'ms')} a step: {', '.join(said)}."
 
 
 @lru_cache(maxsize=256)
 def price_of_promise(plan: Plan) -> str:
-    """What the promised TPOT costs against one half as long again; empty when that changes nothing or cannot be said."""
-    s = plan.scenario
-    if plan.usd_per_m_goodput is None or s.at_batch is not None or plan.binds != "tpot":
+    """What the promised TPOT costs against one half as long again; empty where TPOT does not bind or no price is known."""
+    s, price = plan.scenario, resolve(plan.scenario).cost.price
+    if price is None or plan.output_tok_s is None or s.at_batch is not None or plan.binds != "tpot":
         return ""
-    at = candidates(layout(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp))
-    looser = evaluate(s.with_(sla_tpot_ms=s.sla_tpot_ms * LOOSER, qps=0.0), at)
-    tight = evaluate(s.with_(qps=0.0), at)
-    ratio = float(tight.usd_per_m_goodput[0]) / float(looser.usd_per_m_goodput[0]) - 1.0
-    if not ratio > 0.005:
-        return f"A TPOT of {show(s.sla_tpot_ms * LOOSER, 'ms')} would not make a token cheaper."
-    return f"TPOT {show(s.sla_tpot_ms, 'ms')} instead of {show(s.sla_tpot_ms * LOOSER, 'ms')} costs {show(ratio, '%')} more per good token."
+    looser = evaluate(
+        s.with_(sla_tpot_ms=s.sla_tpot_ms * LOOSER), candidates(layout(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp))
+    )
+    ratio = float(looser.output_tok_s[0]) / plan.output_tok_s - 1.0
+    asked, tried = show(s.sla_tpot_ms, "ms"), show(s.sla_tpot_ms * LOOSER, "ms")
+    if not ratio > SAME:
+        return f"A TPOT of {tried} would not make a token cheaper."
+    return f"TPOT {asked} instead of {tried} costs {show(ratio, '%')} more per token."
 
 
 @lru_cache(maxsize=256)
@@ -96,20 +144,9 @@ def twin(scenario: Scenario) -> tuple[str, Scenario] | None:
     if real is None:
         return None
     row = evaluate(real, candidates(layout(real.tp, real.pp, real.dp, real.ep, real.cp, real.dcp)))
-    name = resolve(real).model.name
+    start = f"The real {resolve(real).model.name}, measured speeds"
     if not row.fits[0]:
-        return f"The real {name}, measured speeds: does not fit.", real
-    tpot, batch, kv = float(row.tpot_ms[0]), float(row.batch[0]), float(row.b_max_kv[0])
+        return f"{start}: does not fit.", real
+    batch, kv = whole(float(row.batch[0])), whole(float(row.b_max_kv[0]))
     money = show(float(row.usd_per_m_goodput[0]), "$/M good tokens")
-    return f"The real {name}, measured speeds: TPOT {show(tpot, 'ms')} at {whole(batch)} requests, {whole(kv)} by KV cache, {money}.", real
-
-
-def missing(plan: Plan) -> str:
-    """How far usable memory is overrun."""
-    over = plan.weights_bytes + plan.activation_bytes + plan.runtime_bytes + plan.graph_bytes - plan.usable_bytes
-    return f"{significant(over / GB)} GB" if over > 0 else ""
-
-
-def share_of(value: float | None, other: float | None) -> str:
-    """One figure as a share of another."""
-    return DASH if not value or not other else show(value / other, "%")
+    return f"{start}: TPOT {show(float(row.tpot_ms[0]), 'ms')} at {batch} requests, {kv} by KV cache, {money}.", real

@@ -61,7 +61,10 @@ def prompt_flops(tokens: int, *groups: str) -> float:
 def prompt_ms(tokens: int, term: int) -> float:
     """Compute (term 0) or memory (term 1) time of a prompt on one H100."""
     timed = [e for e in asking.prompt_ledger(at(), tokens) if e.group != "host"]
-    return sum(one(roofline.over_kernels(roofline.terms(e.work, at().profile)[term] * e.work.launches)) for e in timed) * 1e3
+    return (
+        sum(one(roofline.over_kernels(roofline.terms(e.work, at().profile)[term] * e.work.launches)) for e in timed)
+        * 1e3
+    )
 
 
 def ttft_ms(tokens: int, tp: int = 1) -> float:

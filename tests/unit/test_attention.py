@@ -33,7 +33,9 @@ def state_block(name: str) -> LinearAttention:
     return next(g.attention for g in model(name).groups if isinstance(g.attention, LinearAttention))
 
 
-def decode(of: Attention, sequences: float, context: float, tp: float = 1, dcp: float = 1, cache: Any = BF16) -> list[Entry]:
+def decode(
+    of: Attention, sequences: float, context: float, tp: float = 1, dcp: float = 1, cache: Any = BF16
+) -> list[Entry]:
     return attention.decode(of, cache, column(sequences), ONE, column(context), column(tp), column(dcp), 1, MEASURED)
 
 

@@ -33,7 +33,9 @@ def test_a_matrix_moves_its_weights_and_its_activations() -> None:
     assert one(ffn.matrix_traffic(column(1000), column(7), column(10))) == 1000 + 7 * 10 * 2
 
 
-@pytest.mark.parametrize(("tokens", "expected"), [(1, 8.0), (2, 15.75), (32, 163.314), (128, 251.602), (100_000, 256.0)])
+@pytest.mark.parametrize(
+    ("tokens", "expected"), [(1, 8.0), (2, 15.75), (32, 163.314), (128, 251.6011), (100_000, 256.0)]
+)
 def test_distinct_experts_of_256_with_8_chosen(tokens: int, expected: float) -> None:
     assert one(ffn.distinct_experts(256, 8, column(tokens))) == pytest.approx(expected, abs=5e-4)
 
@@ -108,7 +110,8 @@ def test_stacked_kernels_take_the_time_of_single_ones(name: str, profile: str) -
     placed = forward.place(at.machine, layout(tp=[1, 2, 8]))
     step = forward.decode_pass(np.array([[1.0, 30.0, 500.0]]), column(1000))
     stacked, single = (
-        roofline.pass_seconds(forward.matrices(placed, step, together=together), at.profile) for together in (True, False)
+        roofline.pass_seconds(forward.matrices(placed, step, together=together), at.profile)
+        for together in (True, False)
     )
     np.testing.assert_allclose(stacked, single, rtol=1e-12)
 
@@ -117,7 +120,9 @@ def test_the_head_runs_once_a_sequence_but_for_every_token_in_the_textbook() -> 
     for profile, rows in (("measured", 1.0), ("textbook", 1000.0)):
         at = setting(model="llama-3.1-8b", profile=profile)
         step = forward.prefill_pass(column(1000))
-        head = next(e for e in forward.matrices(forward.place(at.machine, layout()), step, together=False) if e.name == "head")
+        head = next(
+            e for e in forward.matrices(forward.place(at.machine, layout()), step, together=False) if e.name == "head"
+        )
         assert total(head, "flops") == rows * 2 * 4096 * 128_256
 
 

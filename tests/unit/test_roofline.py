@@ -65,7 +65,9 @@ def test_an_all_reduce_by_hand() -> None:
     law = CollectiveLaw((2, 8), (5e-6, 9e-6), (100e9, 300e9))
     profile = replace(setting().profile, all_reduce=law)
     entry = comms.all_reduce("all-reduce", column(10), 1000, column(8), column(3))
-    assert one(roofline.entry_seconds(entry, profile)) == pytest.approx(3 * (9e-6 + 2 * 7 / 8 * 20_000 / 300e9), rel=1e-12)
+    assert one(roofline.entry_seconds(entry, profile)) == pytest.approx(
+        3 * (9e-6 + 2 * 7 / 8 * 20_000 / 300e9), rel=1e-12
+    )
 
 
 def test_between_tabulated_groups_constants_follow_the_logarithm() -> None:

@@ -13,7 +13,9 @@ from planner.specs.profile import MEASURED, TEXTBOOK, Conventions
 from tests.asking import column, one
 
 
-def held(name: str, precision: str = "bf16", convention: Conventions = MEASURED, redundant: float = 0.0, **degrees: int) -> float:
+def held(
+    name: str, precision: str = "bf16", convention: Conventions = MEASURED, redundant: float = 0.0, **degrees: int
+) -> float:
     """Weight bytes on the fullest device."""
     spec = model(name)
     kinds = weights.formats(spec, precision, convention)
@@ -69,7 +71,8 @@ def test_a_matrix_divides_up_to_its_shards(tp: int, ways: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "redundant", "ep", "stored"), [(256, 0, 8, 32), (256, 0, 128, 2), (256, 32, 288, 1), (256, 0, 320, 1), (128, 0, 3, 43)]
+    ("count", "redundant", "ep", "stored"),
+    [(256, 0, 8, 32), (256, 0, 128, 2), (256, 32, 288, 1), (256, 0, 320, 1), (128, 0, 3, 43)],
 )
 def test_experts_on_the_fullest_rank(count: int, redundant: int, ep: int, stored: int) -> None:
     assert one(weights.experts_per_rank(count, redundant, column(ep))) == stored
@@ -83,7 +86,9 @@ def test_deepseek_v3_over_128_expert_ranks_with_data_parallel_attention() -> Non
 
 def test_redundant_experts_are_stored() -> None:
     one_expert = 3 * 7168 * 2048
-    more = held("deepseek-v3", "fp8", TEXTBOOK, 128, dp=128, ep=128) - held("deepseek-v3", "fp8", TEXTBOOK, dp=128, ep=128)
+    more = held("deepseek-v3", "fp8", TEXTBOOK, 128, dp=128, ep=128) - held(
+        "deepseek-v3", "fp8", TEXTBOOK, dp=128, ep=128
+    )
     assert more == 58 * one_expert
 
 
@@ -128,5 +133,7 @@ def test_columns_and_lone_values_agree() -> None:
     kinds = weights.formats(spec, "fp8-block", MEASURED)
     tp, ep = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1.0, 1.0, 2.0, 8.0])
     together = weights.weight_bytes(spec, kinds, layout(tp=tp, ep=ep), 0.0, MEASURED)
-    alone = [one(weights.weight_bytes(spec, kinds, layout(tp=t, ep=e), 0.0, MEASURED)) for t, e in zip(tp, ep, strict=True)]
+    alone = [
+        one(weights.weight_bytes(spec, kinds, layout(tp=t, ep=e), 0.0, MEASURED)) for t, e in zip(tp, ep, strict=True)
+    ]
     assert together.reshape(-1).tolist() == alone

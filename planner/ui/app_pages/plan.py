@@ -24,7 +24,8 @@ def page() -> None:
     with grid:
         blocks.memory(plan)
         blocks.curve(plan)
-        blocks.step(plan)
+        if plan.ledger:
+            blocks.step(plan)
     with grid.cell():
         blocks.cost(plan)
         blocks.notes(plan)

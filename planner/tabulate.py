@@ -1,0 +1,166 @@
+"""The table of a block: verdicts, reasons and money put beside memory and speed, flattened layout by layout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.candidates import Flags
+from planner.plan import Codes, Column, Plans
+from planner.rows import (
+    NOT_HERE,
+    OK,
+    OVER_POOL,
+    OVER_SEATS,
+    OVER_SLA,
+    OVERLOADED,
+    REASONS,
+    SLOW_FIRST,
+    SLOW_TOKEN,
+    Bounds,
+    Limits,
+    Speed,
+    binding,
+    engine_reason,
+    speed_at,
+)
+from planner.serving import cost, decode
+from planner.setting import Setting
+
+
+def table(setting: Setting, known: Bounds, batch: Column | None) -> Plans:
+    """Plans of layouts at given batches (None = each layout's own largest)."""
+    at = np.maximum(known.limits.largest, 1.0) if batch is None else batch
+    following = decode.tpot(known.clock, known.limits.by_sla + 1.0)[0]
+    speed = speed_at(setting, known.clock, at, known.unloaded)
+    binds, reason = binding(setting, known, following)
+    return _table(setting, known, binds, reason, at, speed)
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """Which rows stand in which sense, shape (n, m).
+
+    Attributes:
+        timed: speed is known: the weights fit, the layout is possible and modelled.
+        fits: memory holds the batch; engine_ok: the engine serves it; keeps: mean TTFT and TPOT keep the promise.
+        speaks: TPOT means something; flows: throughput does.
+        overloaded: a fixed number of replicas carries less than is asked.
+    """
+
+    timed: Flags
+    fits: Flags
+    engine_ok: Flags
+    keeps: Flags
+    speaks: Flags
+    flows: Flags
+    overloaded: Flags
+
+
+def _verdicts(setting: Setting, known: Bounds, batch: Column, speed: Speed) -> Verdicts:
+    """Verdicts of layouts at batches."""
+    asked, limits = setting.scenario, known.limits
+    engine = engine_reason(setting)
+    placed = (known.space.held >= 1.0) & ((limits.broken < 0) | limits.unpriced)
+    timed = placed & (limits.broken < 0) & (engine != NOT_HERE)
+    overloaded = _overloaded(setting, speed)
+    return Verdicts(
+        timed=timed,
+        fits=placed & (batch <= limits.held),
+        engine_ok=(engine == OK) & (batch <= limits.seats) & (limits.broken < 0),
+        keeps=timed & (speed.good > 0.0) & ~overloaded,
+        speaks=timed & (asked.osl > 1),
+        flows=timed & (asked.osl > 1 or asked.prefill == "colocated"),
+        overloaded=overloaded,
+    )
+
+
+def _batch_reason(reason: Codes, limits: Limits, batch: Column, overloaded: Flags) -> Codes:
+    """The layout's reason, or why this batch in particular does not do."""
+    over = np.select(
+        [batch > limits.held, batch > limits.seats, batch > limits.by_sla, overloaded],
+        [OVER_POOL, OVER_SEATS, OVER_SLA, OVERLOADED],
+        OK,
+    )
+    late = (reason == SLOW_FIRST) | (reason == SLOW_TOKEN)
+    return np.where((reason == OK) | (late & (over == OVER_POOL)), over, reason)
+
+
+def _overloaded(setting: Setting, speed: Speed) -> Flags:
+    """Whether a fixed number of replicas carries less than is asked of them."""
+    asked = setting.scenario
+    if asked.fix_replicas is None:
+        return np.zeros(speed.rate.shape, dtype=bool)
+    return np.asarray(asked.qps * asked.osl > asked.fix_replicas * speed.rate)
+
+
+def _money(setting: Setting, devices: Column, speed: Speed) -> tuple[Column, Column, Column, Column]:
+    """Serving replicas, $/h, $ per million output tokens and per million good tokens."""
+    asked, priced = setting.scenario, setting.cost
+    needed = cost.replicas_needed(asked.qps, float(asked.osl), speed.rate, asked.load)
+    serving = needed if asked.fix_replicas is None else np.full(np.shape(needed), float(asked.fix_replicas))
+    price = np.nan if priced.price is None else priced.price
+    billed = cost.billed_devices((serving + asked.spare) * devices, float(priced.instance))
+    dollars = cost.dollars_per_hour(billed, price)
+    served = cost.served_rate(asked.qps, float(asked.osl), serving, speed.rate)
+    good = np.where(speed.good > 0.0, served, 0.0)
+    return serving, dollars, cost.dollars_per_million(dollars, served), cost.dollars_per_million(dollars, good)
+
+
+def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: Column, speed: Speed) -> Plans:
+    """All columns of a block, flattened layout by layout."""
+    layout, space, limits = known.clock.placed.layout, known.space, known.limits
+    asked, devices = setting.scenario, layout.devices
+    shape = np.broadcast_shapes(layout.tp.shape, batch.shape)
+    serving, dollars, per_output, per_good = _money(setting, devices, speed)
+    is_ = _verdicts(setting, known, batch, speed)
+    good = np.where(is_.keeps & is_.fits & is_.engine_ok, speed.good, 0.0)
+    low, high = setting.profile.band
+
+    def flat(column: object) -> np.ndarray:
+        return np.ascontiguousarray(np.broadcast_to(np.asarray(column), shape)).reshape(-1)
+
+    def valid(column: object, where: Flags) -> np.ndarray:
+        return flat(np.where(where, np.asarray(column), np.nan))
+
+    return Plans(
+        fits=flat(is_.fits),
+        meets_sla=flat(is_.keeps),
+        engine_ok=flat(is_.engine_ok),
+        binds=flat(binds),
+        reason=flat(_batch_reason(reason, limits, batch, is_.overloaded)),
+        reasons=(*REASONS, *(rule.reason for rule in known.rules)),
+        tp=flat(layout.tp), pp=flat(layout.pp), dp=flat(layout.dp),
+        ep=flat(layout.ep), cp=flat(layout.cp), dcp=flat(layout.dcp),
+        gpus_per_replica=flat(devices),
+        replicas=valid(serving + asked.spare, is_.timed),
+        gpus=valid((serving + asked.spare) * devices, is_.timed),
+        physical_bytes=flat(space.physical),
+        usable_bytes=flat(space.usable),
+        withheld_bytes=flat(space.physical - space.usable),
+        weights_bytes=flat(space.weights),
+        activation_bytes=flat(space.space.activation),
+        graph_bytes=flat(space.space.graphs),
+        runtime_bytes=flat(space.space.runtime),
+        kv_pool_bytes=flat(np.maximum(space.pool, 0.0)),
+        kv_bytes_per_token=flat(space.token),
+        kv_capacity_tokens_rank=flat(space.tokens_rank),
+        kv_capacity_tokens=flat(space.tokens_rank * layout.dp),
+        b_max_kv=flat(space.held),
+        b_max_kv_mean=flat(space.held_mean),
+        b_max_sla=valid(limits.by_sla, is_.timed),
+        b_max=flat(np.where(is_.timed & (engine_reason(setting) == OK), limits.largest, 0.0)),
+        batch=flat(batch),
+        tpot_ms=valid(speed.tpot * 1e3, is_.speaks),
+        ttft_ms=valid(speed.ttft * 1e3, is_.timed),
+        ttft_unloaded_ms=valid(speed.unloaded * 1e3, is_.timed),
+        output_tok_s=valid(speed.rate, is_.flows),
+        goodput_tok_s=valid(good, is_.flows),
+        goodput_tok_s_gpu=valid(good / devices, is_.flows),
+        tpot_low_ms=valid(speed.tpot * 1e3 * low, is_.speaks),
+        tpot_high_ms=valid(speed.tpot * 1e3 * high, is_.speaks),
+        usd_per_hour=valid(dollars, is_.timed),
+        usd_per_m_output=valid(per_output, is_.flows),
+        usd_per_m_goodput=valid(per_good, is_.flows & (good > 0.0)),
+    )  # fmt: skip

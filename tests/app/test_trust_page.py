@@ -1,0 +1,238 @@
+"""The Trust page: arithmetic that is the plan's, a catalogue without invented numbers, limits, in every state of the sidebar."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from planner.arithmetic import GROUPS, arithmetic, group_of
+from planner.catalog.scenarios import preset, preset_ids
+from planner.formula import number
+from planner.share import to_link
+from planner.single import plan_of
+from planner.specs.scenario import Scenario
+from planner.ui import trust_speeds, trust_tables
+from planner.ui.trust_limits import headline, without_title
+from tests.app import browser as harness
+
+TOO_LARGE = Scenario(model="llama-3.1-405b")
+REFUSED = Scenario(pp=2)
+SECTION_MS = 50
+LOOKS = {"light": {"theme": "light"}, "dark": {"theme": "dark"}, "390px": {"width": 390, "height": 844}}
+
+
+@pytest.fixture
+def trust(root):
+    """`trust(scenario, section)`: the page in one of its sections."""
+
+    def opened(scenario=Scenario(), section="arithmetic"):  # noqa: B008 - frozen
+        at = AppTest.from_file(str(root / "planner" / "ui" / "main.py"), default_timeout=20)
+        for name, value in parse_qsl(to_link(scenario).removeprefix("?")):
+            at.query_params[name] = value
+        at.run()
+        at.switch_page("app_pages/trust.py").run()
+        if section != "arithmetic":
+            control(at, "_trust_section").set_value(section).run()
+        assert not at.exception
+        return at
+
+    return opened
+
+
+def control(at, key):
+    """A segmented control of the page; AppTest calls it a button group."""
+    return next(group for group in at.get("button_group") if group.key == key)
+
+
+def choose(at, key, value):
+    control(at, key).set_value(value).run()
+    assert not at.exception
+    return at
+
+
+def code(at):
+    return "\n".join(block.value for block in at.code)
+
+
+def main(at):
+    """What the page says, its literal characters as a reader sees them."""
+    return "\n".join(each.value for each in [*at.main.markdown, *at.main.caption, *at.main.info]).replace("\\", "")
+
+
+@pytest.mark.parametrize("id", preset_ids())
+def test_every_preset_shows_its_arithmetic(trust, id):
+    scenario = preset(id).scenario
+    at = trust(scenario)
+    assert [title.value for title in at.title] == ["Why believe this?"]
+    assert number(plan_of(scenario).usable_bytes) in code(at)
+    assert not at.warning
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_kind_shows_all_of_its_formulas_and_no_other(trust, group):
+    scenario = Scenario(tp=4, qps=20)
+    at = choose(trust(scenario), "_trust_group", group)
+    wanted = [each.formula for part in arithmetic(scenario) for each in part.worked if group_of(each.formula) == group]
+    assert {title.value.replace("\\", "") for title in at.subheader} == {
+        f"{entry.name} [{entry.unit}]" for entry in wanted
+    }
+    assert all(entry.source in main(at) for entry in wanted)
+
+
+def test_a_line_is_the_code_with_the_plans_numbers(trust):
+    scenario = Scenario(tp=4)
+    at = choose(trust(scenario), "_trust_group", "serving")
+    plan = plan_of(scenario)
+    assert f"output_rate = batch / tpot = {plan.batch} / {number(plan.tpot_ms / 1e3)} = " in code(at)
+
+
+def test_finding_narrows_the_formulas(trust):
+    at = trust()
+    at.text_input(key="_trust_find").set_value("O_PROJ").run()
+    assert {title.value for title in at.subheader} == {"matrix\\_bytes \\[B\\]", "weight\\_bytes \\[B\\]"}
+    at.text_input(key="_trust_find").set_value("*nothing* <b>").run()
+    assert not at.subheader
+    assert "No formula of this kind" in main(at)
+
+
+@pytest.mark.parametrize("scenario", [TOO_LARGE, REFUSED])
+def test_a_plan_without_speed_says_why(trust, scenario):
+    at = trust(scenario)
+    assert "usable_bytes = " in code(at)
+    at = choose(at, "_trust_group", "serving")
+    assert not at.code
+    assert "Speed and cost are not worked out: " in main(at)
+
+
+def test_headings_step_down_by_one(trust):
+    for section in ("arithmetic", "catalogue", "limits"):
+        at = trust(section=section)
+        assert len(at.title) == 1
+        assert at.header or "## " in main(at)
+
+
+@pytest.mark.parametrize("kind", ["models", "accelerators", "prices", "engines", "presets", "speeds"])
+@pytest.mark.parametrize("id", ["llama70b-bf16-910c-tp4", "dsv3-fp8-b200-ep8"])
+def test_the_catalogue_shows_every_part(trust, kind, id):
+    at = choose(trust(preset(id).scenario, "catalogue"), "_trust_kind", kind)
+    assert at.dataframe
+    assert all(len(table.value) for table in at.dataframe)
+
+
+def test_the_catalogue_counts_what_it_has(trust):
+    text = main(trust(section="catalogue"))
+    assert f"{len(trust_tables.model_table())} models, {len(trust_tables.accelerator_table())} accelerators" in text
+
+
+def test_limits_show_both_documents(trust, root):
+    text = main(trust(section="limits"))
+    assert "Refused: memory is shown" in text
+    if (root / "docs" / "VALIDATION.md").exists():
+        assert "90th percentile" in text
+
+
+def test_only_the_chosen_section_is_drawn(trust):
+    assert not trust(section="catalogue").code
+    assert not trust(section="limits").dataframe
+
+
+def test_the_choice_of_a_section_is_no_scenario_field(trust):
+    """The address is the plan: a parameter of the page would be refused by whoever opens the link."""
+    at = trust(section="limits")
+    assert not [name for name in at.query_params if name.startswith("_")]
+
+
+@pytest.mark.parametrize("section", ["arithmetic", "catalogue", "limits"])
+def test_a_section_is_drawn_fast(trust, best_of, section):
+    at = trust(Scenario(tp=4), section)
+    assert best_of(at.run) * 1e3 < 3 * SECTION_MS, "three times the budget: AppTest and the sidebar are in it"
+
+
+# --- tables -----------------------------------------------------------------------------------------
+
+
+def tables():
+    return (
+        trust_tables.model_table(), trust_tables.accelerator_table(), trust_tables.accelerator_numbers(),
+        trust_tables.price_table(), trust_tables.engine_table(), trust_tables.preset_table(),
+        trust_speeds.law_table(), trust_speeds.collective_table(), trust_speeds.serving_table(),
+    )  # fmt: skip
+
+
+def test_every_table_of_facts_has_source_and_date():
+    for table in tables():
+        assert (table["Date"] != "").all()
+        if "Source" in table:
+            assert (table["Source"] != "").all(), table.columns[0]
+
+
+def test_no_text_cell_is_empty_or_says_none():
+    for table in tables():
+        texts = table.drop(columns=["Notes", "Note", "Published as"], errors="ignore").select_dtypes("str")
+        for name in texts:
+            assert not texts[name].isin(["", "None", "nan"]).any(), name
+
+
+def test_unknown_is_not_zero():
+    parts = trust_tables.accelerator_table().set_index("Accelerator")
+    assert parts.loc["a100-80g-sxm", "FP8, dense TFLOPS"] != parts.loc["a100-80g-sxm", "FP8, dense TFLOPS"]
+    assert not (parts.select_dtypes("number") == 0).any().any()
+    missing = trust_tables.assumed_price_table().set_index("Accelerator")["Median on-demand, $/h"]
+    assert missing.isna().any()
+    assert not (missing == 0).any()
+
+
+def test_laws_say_whether_they_are_fitted_or_borrowed():
+    assert set(trust_speeds.law_table()["Tag"]) <= {"published", "fitted", "borrowed", "assumed"}
+    assert set(trust_speeds.in_use(Scenario(gpu="mi300x", tp=4))["Tag"]) <= {"borrowed", "assumed"}
+    assert "fitted" in set(trust_speeds.in_use(Scenario())["Tag"])
+
+
+def test_laws_in_use_are_those_of_the_plans_own_kernels():
+    used = trust_speeds.in_use(Scenario(weights="fp8", kv="fp8"))
+    assert set(zip(used["Kernel"], used["Precision"], strict=True)) == {
+        ("gemm", "fp8"), ("gemm", "bf16"), ("elementwise", "bf16"), ("attn_decode", "fp8"), ("attn_prefill", "fp8"),
+    }  # fmt: skip
+    assert trust_speeds.all_reduce_text(Scenario()) == ""
+    assert trust_speeds.all_reduce_text(Scenario(tp=4)).startswith("All-reduce over 4 ranks: 4.62 µs and 288 GB/s")
+
+
+def test_a_document_is_shown_without_its_title_and_without_links_into_the_repository():
+    text = "# Title\n\n<!-- made -->\nSee [this](OTHER.md) and [that](https://example.org).\n\n## Next\n\nMore."
+    assert headline(text) == "See this and [that](https://example.org)."
+    assert without_title(text).endswith("More.")
+
+
+# --- browser ----------------------------------------------------------------------------------------
+
+
+def show_trust(page):
+    """By the navigation: opened by its own address, Streamlit first asks for its files beside the page, a 404 each."""
+    expand = page.locator('[data-testid="stExpandSidebarButton"]')
+    narrow = expand.is_visible()
+    if narrow:
+        expand.click()
+    page.get_by_role("link", name="Trust").first.click()
+    harness.settle(page)
+    collapse = page.locator('[data-testid="stSidebarCollapseButton"] button')
+    if narrow and collapse.is_visible():
+        collapse.click()
+        harness.settle(page)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    "look", [{"theme": "light"}, {"theme": "dark"}, {"width": 390, "height": 844}], ids=["light", "dark", "390px"]
+)
+def test_the_page_in_a_browser(open_page, look):
+    page = open_page("?tp=4", **look)
+    show_trust(page)
+    for section in ("This plan's arithmetic", "Catalogue", "Limits"):
+        page.get_by_role("radio", name=section, exact=True).click()
+        harness.settle(page)
+        assert page.get_by_role("heading", level=1).inner_text() == "Why believe this?"
+        assert harness.overflow(page) == 0
+        assert harness.axe_violations(page, ignore=frozenset({"empty-table-header"})) == []
+    assert "tp=4" in page.url

@@ -1,0 +1,135 @@
+"""Charts: constant specifications that compile, with every number in a named dataset."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+import vl_convert
+
+from planner.single import plan_of
+from planner.specs.scenario import Scenario
+from planner.ui import charts, data
+from planner.ui.charts import GROUPS, PARTS
+from planner.ui.theme import DARK, LIGHT
+
+HALF = Scenario(weights="fp8", tp=4)
+PLANS = {
+    "dense": HALF,
+    "experts": Scenario(model="deepseek-v3", gpu="h200-sxm", weights="fp8-block", tp=8),
+    "textbook": Scenario(model="llama-70b-nominal", weights="fp8", tp=4, profile="textbook", prefill="excluded"),
+    "late": HALF.with_(sla_tpot_ms=5.0),
+    "asked": HALF.with_(at_batch=64, qps=20.0),
+}
+CHARTS = {"memory": (charts.memory, data.memory), "curve": (charts.curve, data.curve), "step": (charts.step, data.step)}
+
+
+def whole(name: str, scenario: Scenario, shown: str) -> dict:
+    """A specification with its rows inside, as Vega-Lite alone wants it."""
+    spec, rows = CHARTS[name]
+    return {**spec(shown), "datasets": {key: table.to_pylist() for key, table in rows(plan_of(scenario)).items()}}
+
+
+@pytest.mark.parametrize("shown", ["light", "dark"])
+@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize("plan", PLANS)
+def test_every_chart_compiles_and_draws(name: str, plan: str, shown: str) -> None:
+    svg = vl_convert.vegalite_to_svg({**whole(name, PLANS[plan], shown), "width": 480})
+    assert svg.startswith("<svg")
+    assert "NaN" not in svg
+    assert "undefined" not in svg
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_specification_holds_no_number_of_a_plan(name: str) -> None:
+    """It is the same object for every plan: only rows change, so a chart is never drawn anew."""
+    spec, _ = CHARTS[name]
+    before = json.dumps(spec("light"))
+    for scenario in PLANS.values():
+        whole(name, scenario, "light")
+    assert spec("light") is spec("light")
+    assert json.dumps(spec("light")) == before
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_dataset_of_a_specification_is_delivered_with_its_fields(name: str) -> None:
+    spec, rows = CHARTS[name]
+    for scenario in PLANS.values():
+        tables = rows(plan_of(scenario))
+        for layer in spec("light")["layer"]:
+            columns = tables[layer["data"]["name"]].column_names
+            channels = [channel for channel in layer["encoding"].values() if isinstance(channel, dict)]
+            channels += layer["encoding"].get("tooltip", [])
+            assert {channel["field"] for channel in channels if "field" in channel} <= set(columns)
+
+
+def test_memory_parts_fill_the_device_exactly() -> None:
+    plan = plan_of(HALF)
+    rows = data.memory(plan)["parts"].to_pylist()
+    assert [row["part"] for row in rows] == list(PARTS)
+    assert rows[-1]["end"] == pytest.approx(plan.physical_bytes / 1e9)
+    assert all(left["end"] == pytest.approx(right["start"]) for left, right in pairwise(rows))
+
+
+def test_what_does_not_fit_is_marked_with_what_is_missing() -> None:
+    plan = plan_of(Scenario())
+    (row,) = data.memory(plan)["overrun"].to_pylist()
+    assert row["start"] == pytest.approx(plan.usable_bytes / 1e9)
+    assert row["label"].endswith("GB missing")
+    assert data.memory(plan_of(HALF))["overrun"].num_rows == 0
+
+
+def test_both_limits_and_the_operating_point_are_on_the_curve() -> None:
+    plan = plan_of(HALF)
+    sets = data.curve(plan)
+    assert [(row["batch"], row["label"]) for row in sets["limits"].to_pylist()] == [
+        (plan.b_max_sla, f"B_max by SLA {plan.b_max_sla}"),
+        (plan.b_max_kv, f"B_max by KV cache {plan.b_max_kv}"),
+    ]
+    (point,) = sets["point"].to_pylist()
+    assert (point["batch"], point["tpot"]) == (plan.batch, pytest.approx(plan.tpot_ms, rel=1e-6))
+    assert sets["promise"].to_pylist() == [{"ms": 50.0, "label": "SLA 50.0 ms"}]
+
+
+def test_a_limit_of_zero_has_no_rule() -> None:
+    labels = [row["label"] for row in data.curve(plan_of(PLANS["late"]))["limits"].to_pylist()]
+    assert len(labels) == 1
+    assert labels[0].startswith("B_max by KV cache")
+
+
+def test_the_step_adds_up_to_tpot() -> None:
+    plan = plan_of(HALF)
+    rows = data.step(plan)["operators"].to_pylist()
+    assert sum(row["end"] - row["start"] for row in rows) == pytest.approx(plan.tpot_ms, rel=0.02)
+    assert [row["group"] for row in data.step(plan)["totals"].to_pylist()] == list(GROUPS.values())
+
+
+def test_tables_say_what_the_charts_say() -> None:
+    plan = plan_of(HALF)
+    assert data.curve_table(plan).num_rows == len(plan.curve)
+    assert data.step_table(plan).num_rows == len(plan.ledger)
+    memory = dict(zip(*data.memory_table(plan).select(["Part", "GB"]).to_pydict().values(), strict=True))
+    assert memory["Weights"] == pytest.approx(plan.weights_bytes / 1e9)
+    assert memory["Physical"] == pytest.approx(plan.physical_bytes / 1e9)
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of WCAG."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of WCAG."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_text_on_charts_can_be_read(palette: object) -> None:
+    for ink in (palette.ink, palette.muted, palette.promise, palette.link):
+        assert contrast(ink, palette.paper) >= 4.5
+    pairs = ((palette.on_weights, palette.weights), (palette.on_kv, palette.kv), (palette.on_free, palette.free))
+    assert all(contrast(ink, hue) >= 4.5 for ink, hue in pairs)
