@@ -51,7 +51,7 @@ def prefill_flops(pairs: Column, heads: int, tp: Column, qk_width: float, v_widt
     return 2.0 * local_heads * (qk_width + v_width) * pairs  # [FLOP]
 
 
-@formula("definition: cache of the whole prompt once, read and written", "B")
+@formula("definition: the cache of the whole prompt is read once; what is written was counted as matrices' output", "B")
 def prefill_traffic(tokens: Column, behind: Column, token_bytes: float, shards: int, tp: Column) -> Column:
     """Cache bytes that prefill attention moves in one layer."""
     ways = np.minimum(tp, shards)  # [1]

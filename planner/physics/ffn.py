@@ -15,6 +15,10 @@ from planner.specs.profile import Conventions
 from planner.work import ONE, ZERO, Column, Entry, Work
 
 
+ROW_PARALLEL = ("o", "down", "out_proj")
+"""Kernels that tensor parallelism cuts along their inputs; the others are cut along their outputs."""
+
+
 @dataclass(frozen=True)
 class Skew:
     """How unevenly experts are hit: the slowest rank's load over the mean as asked, or the excess that is expected."""
@@ -112,7 +116,9 @@ def place_kernel(
     local = sum((part.params / np.minimum(tp, part.shards) for part in parts), none)
     outputs = sum((part.outputs / np.minimum(tp, part.shards) for part in parts), none)
     weights = local * stored_bytes(precision, convention)
-    width = none if convention.nominal_bytes else parts[0].inputs + outputs
+    ways = np.minimum(tp, parts[0].shards) if parts[0].kernel in ROW_PARALLEL else 1.0
+    whole = parts[0].outputs if parts[0].kernel in ROW_PARALLEL else outputs
+    width = none if convention.nominal_bytes else none + parts[0].inputs / ways + whole
     return Kernel(parts[0].kernel, "weights", precision.id, count * ONE, local, weights, width)
 
 

@@ -13,7 +13,7 @@ from planner.specs.profile import Conventions
 from planner.work import Column
 
 
-@formula("engine rule: share of the memory that the driver shows", "B")
+@formula("engine rule: share of the memory that the driver shows; what it keeps from frameworks counts as runtime", "B")
 def usable_bytes(physical: float, utilisation: float) -> float:
     """Memory that the engine may use."""
     return physical * utilisation  # [B]

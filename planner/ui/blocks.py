@@ -122,9 +122,7 @@ def cost(plan: Plan) -> None:
     """What it costs, and what the promise costs."""
     with show.card(say("cost"), "card_cost"):
         setting = resolve(plan.scenario)
-        show.finding(
-            words.price_of_promise(plan) or f"{whole(plan.gpus)} GPUs for {shown(plan.usd_per_hour, '$')} an hour."
-        )
+        show.finding(words.price_of_promise(plan) or words.cost(plan))
         rows = {
             "GPUs": whole(plan.gpus),
             f"Price of a {setting.gpu.unit}-hour": shown(setting.cost.price, "$"),

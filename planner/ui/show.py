@@ -17,7 +17,7 @@ from planner.ui.theme import mode, palette
 Tone = Literal["off", "normal", "inverse"]
 ROW_PIXELS: Final = 29
 MARKUP: Final = re.compile(r"[\\`*_\[\]<>$~:^|&@]|^[#+=-]|(?<=www)\.", re.IGNORECASE)
-NUMBERED: Final = re.compile(r"^(\s*\d+)([.)])")
+NUMBERED: Final = re.compile(r"^(\s*\d+)([.)])(?=\s|$)")
 
 
 def plain(text: str) -> str:

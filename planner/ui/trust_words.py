@@ -53,8 +53,7 @@ EN: Final = {
         "of a BF16 cache on one GPU, all windows open."
     ),
     "accelerators_say": (
-        "Peaks are dense and as the vendor states them, without any derating. Unknown: not published, or not "
-        "supported."
+        "Peaks are dense and as the vendor states them, without any derating. Unknown: not published, or not supported."
     ),
     "prices_say": "Per accelerator-hour as a provider asked it on that day. Nothing is converted between currencies.",
     "engines_say": "Rules and defaults by version, as the engine's code or logs state them.",

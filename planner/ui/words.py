@@ -121,6 +121,13 @@ def step(plan: Plan) -> str:
     return f"Of {show(full * 1e3, 'ms')} a step: {', '.join(said)}."
 
 
+def cost(plan: Plan) -> str:
+    """What the plan costs, when there is nothing more to say about it."""
+    if plan.usd_per_hour is None:
+        return "No cost is shown: no price is known."
+    return f"{whole(plan.gpus)} GPUs for {show(plan.usd_per_hour, '$')} an hour."
+
+
 @lru_cache(maxsize=256)
 def price_of_promise(plan: Plan) -> str:
     """What the promised TPOT costs against one half as long again; empty where TPOT does not bind or no price is known."""
