@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from planner.ui.headers import SecurityHeaders
+from planner.ui.text import say
 from planner.ui.warm import warm
 
 
@@ -23,8 +25,16 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     yield
 
 
+def apologise(error: Exception) -> bool:
+    """What a reader sees of an error that nobody foresaw; the log has the rest."""
+    logging.getLogger("headroom").error("the page failed", exc_info=error)
+    st.error(say("failed"), icon=":material/error:")
+    return True
+
+
 app = st.App(
     Path(__file__).parent / "planner" / "ui" / "main.py",
     lifespan=lifespan,
     middleware=[Middleware(SecurityHeaders)],
+    on_script_error=apologise,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from typing import Any
@@ -49,6 +50,17 @@ def evaluate_setting(setting: Setting, candidates: Candidates) -> Plans:
     return _joined(tables)
 
 
+def evaluate_blocks(scenario: Scenario, candidates: Candidates) -> Iterator[Plans]:
+    """As `evaluate`, block by block, for tables that should not be held at once; memory stays bounded.
+
+    Raises:
+        CatalogueError, ModelConfigError: as `evaluate`.
+    """
+    setting = resolve(scenario)
+    for part in _blocks(candidates):
+        yield _block(setting, part)
+
+
 def _block(setting: Setting, part: Candidates) -> Plans:
     """Plans of one block of candidates, layout by layout."""
     return table(setting, bounds(setting, part.layout), part.batch)
@@ -60,7 +72,7 @@ def _blocks(candidates: Candidates) -> list[Candidates]:
     tall = max(1, BLOCK_ROWS // across)
     count = candidates.layout.tp.shape[0]
     pieces = [_rows(candidates, slice(start, start + tall)) for start in range(0, max(count, 1), tall)]
-    return pieces if len(pieces) > 1 or across <= BLOCK_ROWS else [c for p in pieces for c in _wide(p)]
+    return pieces if across <= BLOCK_ROWS else [c for p in pieces for c in _wide(p)]
 
 
 def _rows(candidates: Candidates, part: slice) -> Candidates:

@@ -166,10 +166,18 @@ def _at_home(law: Law, record: LawRecord, look: Lookup, kind: str, precision: st
 
 
 def _math(look: Lookup, record: LawRecord, kind: str, precision: str) -> str:
-    """Precision whose peak the kernel runs at: its own, or BF16 where this accelerator has nothing faster."""
+    """Precision whose peak the kernel runs at: its own, or BF16 where this accelerator has nothing faster.
+
+    INT8 serving multiplies INT8 activations, so a slow INT8 peak (B300) is slow and not stood in for.
+    """
     attention = kind.startswith(("attn", "mla"))
     wanted = record.math if attention or record.precision == precision else WEIGHTS[precision].math
-    return wanted if look.peaks.get(wanted, 0.0) >= look.peaks["bf16"] else "bf16"
+    return wanted if look.peaks.get(wanted, 0.0) >= look.peaks["bf16"] or _slow_int8(look, wanted) else "bf16"
+
+
+def _slow_int8(look: Lookup, wanted: str) -> bool:
+    """Whether arithmetic is INT8 on an accelerator that has little of it."""
+    return wanted == "int8" and "int8" in look.peaks
 
 
 def _eff_bw_factor(look: Lookup) -> float:

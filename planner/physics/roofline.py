@@ -27,6 +27,18 @@ def law_seconds(compute: Column, memory: Column, floor: float, p: float) -> Colu
     return floor + larger * (1.0 + ratio**p) ** (1.0 / p)  # [s]
 
 
+@formula("the same law at p = ∞: the plain roofline", "s")
+def corner_seconds(compute: Column, memory: Column, floor: float) -> Column:
+    """Time of one launch whose compute and memory time overlap completely."""
+    return floor + np.maximum(compute, memory)  # [s]
+
+
+@formula("the same law at p = 1: nothing overlaps", "s")
+def summed_law_seconds(compute: Column, memory: Column, floor: float) -> Column:
+    """Time of one launch whose compute and memory time add up."""
+    return floor + compute + memory  # [s]
+
+
 @formula("definition: operations over the reachable share of the dense peak", "s")
 def compute_seconds(flops: Column, eff_flops: float, peak: float) -> Column:
     """Time to compute at the reachable rate."""
@@ -76,6 +88,15 @@ def terms(work: Work, profile: Profile) -> tuple[Column, Column, Law]:
     return compute, memory_seconds(work.hbm_bytes, law.eff_bw, law.bandwidth), law
 
 
+def overlapped_seconds(compute: Column, memory: Column, law: Law) -> Column:
+    """The law by its sharpness: two of its cases need no power [s]."""
+    if np.isinf(law.p):
+        return corner_seconds(compute, memory, law.floor)
+    if law.p == 1.0:
+        return summed_law_seconds(compute, memory, law.floor)
+    return law_seconds(compute, memory, law.floor, law.p)
+
+
 def launch_seconds(work: Work, profile: Profile) -> Column:
     """Time of one launch of an operator [s]."""
     if work.kind == "host":
@@ -84,7 +105,7 @@ def launch_seconds(work: Work, profile: Profile) -> Column:
         alpha, bus_bandwidth = profile.all_reduce.constants(work.messages)
         return collective_seconds(work.link_bytes, work.messages, alpha, bus_bandwidth)
     compute, memory, law = terms(work, profile)
-    seconds = law_seconds(compute, memory, law.floor, law.p)
+    seconds = overlapped_seconds(compute, memory, law)
     if work.kind == "experts" and work.precision == "fp8-block":
         return seconds + profile.expert_layer_extra
     return seconds + rise_seconds(memory, law.rise, law.rise_scale) if law.rise else seconds
@@ -115,8 +136,7 @@ def summed_seconds(ledger: Ledger, profile: Profile) -> Column:
             flops_time, bytes_time, _ = terms(entry.work, profile)
             compute = compute + over_kernels(entry.work.launches * flops_time)
             memory = memory + over_kernels(entry.work.launches * bytes_time)
-    law = profile.law("gemm", "bf16")
-    return law_seconds(compute, memory, law.floor, law.p)
+    return overlapped_seconds(compute, memory, profile.law("gemm", "bf16"))
 
 
 def bound_by(entry: Entry, profile: Profile) -> str:

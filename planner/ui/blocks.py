@@ -15,8 +15,9 @@ from planner.nearest import nearest_fit
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
-from planner.ui import charts, data, show, words
+from planner.ui import charts, curve_chart, data, show, words
 from planner.ui.link import anchor
+from planner.ui.marks import draw
 from planner.ui.show import Tone
 from planner.ui.text import say
 from planner.ui.theme import mode
@@ -81,7 +82,7 @@ def memory(plan: Plan) -> None:
     """What a GPU's memory holds."""
     with show.card(say("memory"), "card_memory"):
         show.finding(words.memory(plan))
-        charts.draw(charts.memory(mode()), data.memory(plan), say("memory_alt"))
+        draw(charts.memory(mode()), data.memory(plan), say("memory_alt"))
         formats = {"GB": "%.2f", "GiB": "%.2f", "% of physical": "%.1f"}
         show.table(data.memory_table(plan), say("memory"), formats, "content")
 
@@ -93,7 +94,7 @@ def curve(plan: Plan) -> None:
         return
     with show.card(say("curve"), "card_curve"):
         show.finding(words.curve(plan))
-        charts.draw(charts.curve(mode()), data.curve(plan), say("curve_alt"))
+        draw(curve_chart.curve(mode()), data.curve(plan), say("curve_alt"))
         formats = {
             "TPOT, ms": "%.1f", "Low, ms": "%.1f", "High, ms": "%.1f", "Output tok/s": "%,.0f", "$ per M output": "%.3f",
         }  # fmt: skip
@@ -113,7 +114,7 @@ def step(plan: Plan) -> None:
     """Where the time goes."""
     with show.card(say("step"), "card_step"):
         show.finding(words.step(plan))
-        charts.draw(charts.step(mode()), data.step(plan), say("step_alt"))
+        draw(charts.step(mode()), data.step(plan), say("step_alt"))
         formats = {"ms": "%.3f", "Share, %": "%.1f", "TFLOP": "%.3f", "HBM GB": "%.3f", "Link GB": "%.3f"}
         show.behind(say("table"), "_step_table", lambda: show.table(data.step_table(plan), say("step"), formats))
 

@@ -19,7 +19,8 @@ from planner.evaluate import evaluate
 from planner.measured import MeasuredPoint, measured_points
 from planner.plan import CurvePoint, LedgerRow, Plan
 from planner.specs.layout import layout
-from planner.ui.charts import GROUPS, Datasets
+from planner.ui.charts import GROUPS
+from planner.ui.marks import Datasets
 from planner.units import DASH, GB, GIB, gibibytes, gigabytes, show, significant, whole
 
 Row: TypeAlias = tuple[Any, ...]

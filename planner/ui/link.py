@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import streamlit as st
 
@@ -84,7 +84,8 @@ def rewrite(scenario: Scenario) -> None:
 
 def page_address() -> str:
     """Where the page stands, without query: what an exported link begins with."""
-    return (st.context.url or "").partition("?")[0].partition("#")[0]
+    parts = urlsplit(st.context.url or "")
+    return f"{parts.scheme}://{parts.netloc}{parts.path or '/'}" if parts.netloc else ""
 
 
 def anchor(scenario: Scenario) -> str:

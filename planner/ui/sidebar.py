@@ -23,7 +23,7 @@ from planner.ui.text import say
 from planner.units import significant, whole
 
 ODD_DEGREES: Final = "_odd_degrees"
-"""Degrees beyond the menu that a link of this session asked for: they stay on it."""
+"""Degrees beyond the menu that a link asked for: they stay on it."""
 
 
 def draw(first: Scenario) -> None:

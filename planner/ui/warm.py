@@ -8,7 +8,7 @@ from typing import Final
 from planner.catalog.scenarios import presets
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
-from planner.ui import charts
+from planner.ui import charts, curve_chart
 from planner.ui.theme import Mode
 
 LAZY: Final = ("pandas", "pyarrow", "streamlit.elements.vega_charts", "streamlit.elements.arrow")
@@ -22,6 +22,6 @@ def warm() -> None:
     importlib.import_module("planner.ui.sidebar")
     importlib.import_module("planner.ui.sharing")
     for shown in MODES:
-        charts.memory(shown), charts.curve(shown), charts.step(shown)
+        charts.memory(shown), curve_chart.curve(shown), charts.step(shown)
     for scenario in (Scenario(), *(preset.scenario for preset in presets()[:3])):
         plan_of(scenario)

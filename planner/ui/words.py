@@ -21,6 +21,9 @@ from planner.units import DASH, gigabytes, show, whole
 LOOSER = 1.5
 """How much longer a TPOT is tried, to say what the promise costs."""
 
+SHORT = {"engine": "engine", "layout": "layout"}
+"""What limits, where there is room for one word."""
+
 SAME = 0.005
 """Gain in throughput below which it is none."""
 
@@ -55,7 +58,7 @@ def batch_limit(plan: Plan) -> str:
     """What limits the batch."""
     if not plan.fits:
         return DASH
-    return "as asked" if plan.binds == "none" else f"limited by {BOUND_BY[plan.binds]}"
+    return "as asked" if plan.binds == "none" else f"limited by {SHORT.get(plan.binds, BOUND_BY[plan.binds])}"
 
 
 def replicas(plan: Plan) -> str:
@@ -105,6 +108,8 @@ def curve(plan: Plan) -> str:
     if by_sla == 0:
         return f"No batch keeps the SLA; the KV cache would hold {whole(by_kv)}. {ttft}"
     first = "The SLA" if by_sla <= by_kv else "The KV cache"
+    if plan.b_max < min(by_sla, by_kv):
+        first = f"The engine's own limit of {whole(plan.b_max)}"
     return f"{first} binds first: {whole(by_sla)} requests by SLA, {whole(by_kv)} by KV cache. {ttft}"
 
 

@@ -35,7 +35,7 @@ def part(scenario, title):
 @PRESETS
 def test_the_arithmetic_ends_in_the_numbers_of_the_plan(scenario):
     plan = plan_of(scenario)
-    seconds = "tpot_seconds" if scenario.prefill == "colocated" else "law_seconds"
+    seconds = "tpot_seconds" if scenario.prefill == "colocated" else "corner_seconds"
     assert result(scenario, seconds) * 1e3 == pytest.approx(plan.tpot_ms, rel=1e-5)
     assert result(scenario, "ttft_seconds") * 1e3 == pytest.approx(plan.ttft_ms, rel=1e-5)
     assert result(scenario, "output_rate") == pytest.approx(plan.output_tok_s, rel=1e-5)

@@ -10,7 +10,7 @@ import vl_convert
 
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
-from planner.ui import charts, data
+from planner.ui import charts, curve_chart, data
 from planner.ui.charts import GROUPS, PARTS
 from planner.ui.theme import DARK, LIGHT
 
@@ -22,7 +22,11 @@ PLANS = {
     "late": HALF.with_(sla_tpot_ms=5.0),
     "asked": HALF.with_(at_batch=64, qps=20.0),
 }
-CHARTS = {"memory": (charts.memory, data.memory), "curve": (charts.curve, data.curve), "step": (charts.step, data.step)}
+CHARTS = {
+    "memory": (charts.memory, data.memory),
+    "curve": (curve_chart.curve, data.curve),
+    "step": (charts.step, data.step),
+}
 
 
 def whole(name: str, scenario: Scenario, shown: str) -> dict:

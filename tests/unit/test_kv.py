@@ -69,6 +69,11 @@ def test_plans_show_the_rate_at_full_length() -> None:
     assert found.kv_bytes_per_token == pytest.approx(24_576 + state / 8000, rel=1e-12)
 
 
+def test_the_rate_of_a_plan_is_not_rounded_to_blocks() -> None:
+    """1,281 tokens take 81 blocks of 16, but a token still takes its own bytes."""
+    assert plan(model="llama-3.1-70b", tp=4, isl=1024, osl=257).kv_bytes_per_token == pytest.approx(81_920, rel=1e-12)
+
+
 def test_a_state_does_not_grow() -> None:
     parts = tuple(part for part in cache_parts("qwen3-next-80b-a3b") if part.name == "recurrent state")
     short, long = (kv.sequence_bytes(parts, column(t), ONE, ONE, ONE, kv.EXACT) for t in (1, 100_000))

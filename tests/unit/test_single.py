@@ -227,5 +227,5 @@ def test_unknown_names_are_refused() -> None:
 
 def test_the_worked_arithmetic_ends_at_the_plans_tpot() -> None:
     asked = Scenario(model="llama-70b-nominal", profile="textbook", tp=4, prefill="excluded", at_batch=64)
-    shown = [line for each in worked(asked) for line in each.lines if each.formula.name == "law_seconds"]
+    shown = [line for each in worked(asked) for line in each.lines if each.formula.name == "corner_seconds"]
     assert any(line.result.startswith("0.0122507") for line in shown)

@@ -1,0 +1,180 @@
+"""The TPOT curve's specification: constant per theme, as all of them (see `planner.ui.charts`)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from planner.ui.marks import Spec, axis, chart, text, tip
+from planner.ui.theme import Mode, Palette, palette
+
+BATCHES: Final = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]
+MILLISECONDS: Final = [float(f"{digit}e{power}") for power in range(-2, 6) for digit in (1, 2, 5)]
+
+
+@cache
+def curve(shown: Mode) -> Spec:
+    """TPOT over batch on log axes: band, line, the promise, both limits and the operating point."""
+    ink = palette(shown)
+    layers = [_band(ink), _line(ink), *_promise(ink), *_limits(ink), *_hover(ink), _measured(ink), _point(ink)]
+    return chart(ink, 392, layers)
+
+
+def _batch_axis(ink: Palette) -> Spec:
+    title = "Batch: concurrent requests per replica"
+    scale_axis = axis(ink, title, values=BATCHES, format=",d", labelOverlap="greedy")
+    return {"field": "batch", "type": "quantitative", "scale": {"type": "log", "nice": False}, "axis": scale_axis}
+
+
+def _time_axis(ink: Palette, field: str) -> Spec:
+    scale_axis = axis(ink, "TPOT (ms)", values=MILLISECONDS, format=",~r", labelOverlap="greedy")
+    return {
+        "field": field,
+        "type": "quantitative",
+        "scale": {"type": "log", "nice": False, "padding": 12},
+        "axis": scale_axis,
+    }
+
+
+def _band(ink: Palette) -> Spec:
+    encoding = {"x": _batch_axis(ink), "y": _time_axis(ink, "low"), "y2": {"field": "high"}}
+    return {
+        "data": {"name": "curve"},
+        "mark": {"type": "area", "color": ink.weights, "opacity": 0.16},
+        "encoding": encoding,
+    }
+
+
+def _line(ink: Palette) -> Spec:
+    encoding = {"x": _batch_axis(ink), "y": _time_axis(ink, "tpot")}
+    return {
+        "data": {"name": "curve"},
+        "mark": {"type": "line", "color": ink.weights, "strokeWidth": 2.5},
+        "encoding": encoding,
+    }
+
+
+def _promise(ink: Palette) -> list[Spec]:
+    """The SLA as a dashed line with its label on it."""
+    y = _time_axis(ink, "ms")
+    label: Spec = {**text(ink.promise), "align": "left", "baseline": "bottom", "dx": 6, "dy": -3}
+    return [
+        {
+            "data": {"name": "promise"},
+            "mark": {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.5, "color": ink.promise},
+            "encoding": {"y": y},
+        },
+        {
+            "data": {"name": "promise"},
+            "mark": label,
+            "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "label"}},
+        },
+    ]
+
+
+def _limits(ink: Palette) -> list[Spec]:
+    """B_max by SLA and by KV as dotted rules, each label on the side where it has room, one row each."""
+    x = {"field": "batch", "type": "quantitative"}
+    rules = {
+        "data": {"name": "limits"},
+        "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 2, "color": ink.ink},
+        "encoding": {"x": x},
+    }
+    halo = text(ink.ink) | {"stroke": ink.paper, "strokeWidth": 4, "strokeOpacity": 0.9}
+    looks = (halo, text(ink.ink))
+    places = [(row, side) for row in (0, 1) for side in ("left", "right")]
+    return [rules, *(_limit_label(ink, row, side, look) for row, side in places for look in looks)]
+
+
+def _limit_label(ink: Palette, row: int, side: str, look: Spec) -> Spec:
+    """Labels of the limits of one row that lie on one side of their rules, in the free corner under the curve."""
+    place: Spec = {"align": side, "baseline": "bottom", "dx": -6 if side == "right" else 6, "dy": -16 * row}
+    return {
+        "data": {"name": "limits"},
+        "transform": [{"filter": f"datum.row === {row} && datum.side === '{side}'"}],
+        "mark": look | place,
+        "encoding": {
+            "x": {"field": "batch", "type": "quantitative"},
+            "y": _time_axis(ink, "floor"),
+            "text": {"field": "label"},
+        },
+    }
+
+
+def _measured(ink: Palette) -> Spec:
+    """Public measurements of the same configuration, beside the estimate and never blended with it."""
+    mark = {
+        "type": "point",
+        "shape": "triangle-up",
+        "filled": True,
+        "size": 70,
+        "opacity": 1,
+        "color": ink.promise,
+        "stroke": ink.paper,
+        "strokeWidth": 0.75,
+    }
+    tips = {
+        "at": "Batch",
+        "time": "TPOT, measured",
+        "lengths": "Tokens in, out",
+        "engine": "Engine",
+        "source": "Says who",
+    }
+    where = {"x": _batch_axis(ink), "y": _time_axis(ink, "tpot")}
+    return {
+        "data": {"name": "measured"},
+        "mark": mark,
+        "encoding": {**where, "tooltip": [tip(*pair) for pair in tips.items()]},
+    }
+
+
+def _point(ink: Palette) -> Spec:
+    """Where the plan operates."""
+    mark = {
+        "type": "point",
+        "shape": "circle",
+        "filled": True,
+        "size": 130,
+        "opacity": 1,
+        "color": ink.weights,
+        "stroke": ink.paper,
+        "strokeWidth": 2,
+    }
+    where = {"x": _batch_axis(ink), "y": _time_axis(ink, "tpot")}
+    return {"data": {"name": "point"}, "mark": mark, "encoding": {**where, "tooltip": _curve_tips()}}
+
+
+def _hover(ink: Palette) -> list[Spec]:
+    """The nearest batch answers the pointer, wherever in the plot it is; stripes cost a tenth of a Voronoi diagram."""
+    select = {"type": "point", "on": "pointerover", "clear": "pointerout", "fields": ["batch"]}
+    stripes = {
+        "data": {"name": "curve"},
+        "params": [{"name": "near", "select": select}],
+        "mark": {"type": "rect", "opacity": 0},
+        "encoding": {
+            "x": {"field": "from", "type": "quantitative"},
+            "x2": {"field": "to"},
+            "y": {"value": 0},
+            "y2": {"value": "height"},
+            "tooltip": _curve_tips(),
+        },
+    }
+    dot = {
+        "data": {"name": "curve"},
+        "transform": [{"filter": {"param": "near", "empty": False}}],
+        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "color": ink.ink, "tooltip": None},
+        "encoding": {"x": _batch_axis(ink), "y": _time_axis(ink, "tpot")},
+    }
+    return [dot, stripes]
+
+
+def _curve_tips() -> list[Spec]:
+    titles = {
+        "at": "Batch",
+        "time": "TPOT",
+        "range": "80 % band",
+        "rate": "Throughput",
+        "cost": "Cost",
+        "held": "Fits the pool",
+    }
+    return [tip(field, title) for field, title in titles.items()]
