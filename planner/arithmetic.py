@@ -140,7 +140,11 @@ def _pass(setting: Setting, taken: Recording, operators: Sequence[Timed]) -> tup
         return worked
     total = _seconds_sum(operators, setting) if setting.profile.per_operator else _textbook_sum(operators, setting)
     clocked = {each.formula.name for each in worked if each.formula.module == CLOCK}
-    return _after(worked, clocked if setting.profile.per_operator else clocked - {"law_seconds", "corner_seconds", "summed_law_seconds"}, total)
+    return _after(
+        worked,
+        clocked if setting.profile.per_operator else clocked - {"law_seconds", "corner_seconds", "summed_law_seconds"},
+        total,
+    )
 
 
 def _after(worked: tuple[Worked, ...], names: Collection[str], total: Worked) -> tuple[Worked, ...]:

@@ -14,7 +14,6 @@ from planner.specs.precision import Precision
 from planner.specs.profile import Conventions
 from planner.work import ONE, ZERO, Column, Entry, Work
 
-
 ROW_PARALLEL = ("o", "down", "out_proj")
 """Kernels that tensor parallelism cuts along their inputs; the others are cut along their outputs."""
 

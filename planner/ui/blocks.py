@@ -74,8 +74,7 @@ def tiles(plan: Plan) -> None:
         show.tile(
             say("tile_rate"), shown(plan.goodput_tok_s_gpu, "tok/s"), words.throughput(plan), source=say("why_rate")
         )
-        hourly = f"{shown(plan.usd_per_hour, '$')} an hour"
-        show.tile(say("tile_cost"), shown(plan.usd_per_m_goodput, "$"), hourly, source=say("why_cost"))
+        show.tile(say("tile_cost"), shown(plan.usd_per_m_goodput, "$"), words.hourly(plan), source=say("why_cost"))
 
 
 def memory(plan: Plan) -> None:
@@ -83,8 +82,7 @@ def memory(plan: Plan) -> None:
     with show.card(say("memory"), "card_memory"):
         show.finding(words.memory(plan))
         draw(charts.memory(mode()), data.memory(plan), say("memory_alt"))
-        formats = {"GB": "%.2f", "GiB": "%.2f", "% of physical": "%.1f"}
-        show.table(data.memory_table(plan), say("memory"), formats, "content")
+        show.figures(say("memory"), data.MEMORY_HEADER, data.memory_table(plan))
 
 
 def curve(plan: Plan) -> None:
@@ -107,7 +105,7 @@ def layouts(plan: Plan) -> None:
     """Instead of a speed that there is not: what each tensor-parallel degree would hold."""
     with show.card(say("layouts"), "card_layouts"):
         show.finding(say("no_curve"))
-        show.table(data.layout_table(plan), say("layouts"), height="content")
+        show.figures(say("layouts"), data.LAYOUT_HEADER, data.layout_table(plan), words=frozenset({3}))
 
 
 def step(plan: Plan) -> None:
@@ -122,18 +120,8 @@ def step(plan: Plan) -> None:
 def cost(plan: Plan) -> None:
     """What it costs, and what the promise costs."""
     with show.card(say("cost"), "card_cost"):
-        setting = resolve(plan.scenario)
         show.finding(words.price_of_promise(plan) or words.cost(plan))
-        rows = {
-            "GPUs": whole(plan.gpus),
-            f"Price of a {setting.gpu.unit}-hour": shown(setting.cost.price, "$"),
-            "An hour": shown(plan.usd_per_hour, "$"),
-            "Per million output tokens": shown(plan.usd_per_m_output, "$"),
-            "Per million good tokens": shown(plan.usd_per_m_goodput, "$"),
-        }
-        st.table(
-            {show.plain(name): show.plain(value) for name, value in rows.items()}, border="horizontal", alt=say("cost")
-        )
+        show.figures(say("cost"), (), words.costs(plan))
         notes = [note.text for note in plan.notes if note.field == "price"]
         if notes:
             st.caption(show.plain(" ".join(notes)))

@@ -17,7 +17,7 @@ import pyarrow as pa
 from planner.candidates import candidates
 from planner.evaluate import evaluate
 from planner.measured import MeasuredPoint, measured_points
-from planner.plan import CurvePoint, LedgerRow, Plan
+from planner.plan import CurvePoint, LedgerRow, Plan, Plans
 from planner.specs.layout import layout
 from planner.ui.charts import GROUPS
 from planner.ui.marks import Datasets
@@ -225,15 +225,15 @@ def _work(row: LedgerRow) -> Row:
     return show(row.flops / 1e12, "TFLOP"), gigabytes(row.hbm_bytes), gigabytes(row.link_bytes)
 
 
-def memory_table(plan: Plan) -> pa.Table:
+def memory_table(plan: Plan) -> list[Row]:
     """The memory bar as a table: the engine's log speaks of GiB, data sheets of GB."""
     sizes = {**parts(plan), "Usable": plan.usable_bytes, "Physical": plan.physical_bytes}
-    return pa.table({
-        "Part": list(sizes),
-        "GB": [size / GB for size in sizes.values()],
-        "GiB": [size / GIB for size in sizes.values()],
-        "% of physical": [100 * size / plan.physical_bytes for size in sizes.values()],
-    })  # fmt: skip
+    full = plan.physical_bytes
+    return [(part, f"{n / GB:.2f}", f"{n / GIB:.2f}", f"{100 * n / full:.1f} %") for part, n in sizes.items()]
+
+
+MEMORY_HEADER = ("Part", "GB", "GiB", "of physical")
+"""Columns of the memory table."""
 
 
 def curve_table(plan: Plan) -> pa.Table:
@@ -264,16 +264,21 @@ def step_table(plan: Plan) -> pa.Table:
     })  # fmt: skip
 
 
-def layout_table(plan: Plan) -> pa.Table:
+LAYOUT_HEADER = ("TP", "Requests", "TPOT", "Verdict")
+"""Columns of the table of layouts."""
+
+
+def layout_table(plan: Plan) -> list[Row]:
     """What each tensor-parallel degree of the menu would hold, for the same model, precision and lengths."""
     s = plan.scenario
     degrees = np.array(DEGREES, dtype=float)
     table = evaluate(s, candidates(layout(tp=degrees, ep=np.minimum(degrees, float(s.ep)))))
-    served = [bool(fits and ok) for fits, ok in zip(table.fits, table.engine_ok, strict=True)]
-    numbers = zip(served, table.b_max_kv, table.tpot_ms, table.reason, strict=True)
-    shown = [
-        (whole(held), show(float(tpot), "ms"), "fits") if ok else (DASH, DASH, table.reasons[int(why)])
-        for ok, held, tpot, why in numbers
-    ]
-    requests, times, verdicts = zip(*shown, strict=True)
-    return pa.table({"TP": list(DEGREES), "Requests": requests, "TPOT": times, "Verdict": verdicts})
+    return [(str(tp), *_layout(table, at)) for at, tp in enumerate(DEGREES)]
+
+
+def _layout(table: Plans, at: int) -> Row:
+    """Requests that the pool holds, TPOT and the verdict on one layout."""
+    if not (table.fits[at] and table.engine_ok[at]):
+        return DASH, DASH, table.reasons[int(table.reason[at])]
+    verdict = "fits, keeps the SLA" if table.meets_sla[at] else "fits, breaks the SLA"
+    return whole(float(table.b_max_kv[at])), show(float(table.tpot_ms[at]), "ms"), verdict

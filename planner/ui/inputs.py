@@ -20,9 +20,7 @@ FINE: Final = {
 }  # fmt: skip
 
 
-def number(
-    field: str, placeholder: str | None = None, disabled: bool = False, on_change: Callable[[], None] | None = None
-) -> None:
+def number(field: str, placeholder: str | None = None, on_change: Callable[[], None] | None = None) -> None:
     """A whole or decimal number within the field's limits; a field that may be left out may be empty."""
     text = describe(field)
     kind: Callable[[float], Any] = int if text.kind == "whole" else float
@@ -36,13 +34,12 @@ def number(
         key=field,
         help=help_of(field),
         placeholder=placeholder if placeholder is not None else say("empty"),
-        disabled=disabled,
         on_change=on_change or "rerun",
         bind=BIND,
     )
 
 
-def share(field: str, disabled: bool = False) -> None:
+def share(field: str) -> None:
     """A share between two limits, as a slider."""
     text = describe(field)
     st.slider(
@@ -54,7 +51,6 @@ def share(field: str, disabled: bool = False) -> None:
         format="%.2f",
         key=field,
         help=help_of(field),
-        disabled=disabled,
         bind=BIND,
     )
 
@@ -63,7 +59,6 @@ def menu(
     field: str,
     options: Sequence[str] | None = None,
     placeholder: str | None = None,
-    disabled: bool = False,
     on_change: Callable[[], None] | None = None,
 ) -> None:
     """One of a list; the list shows ids, since what is shown is what the address holds."""
@@ -76,7 +71,6 @@ def menu(
         key=field,
         help=help_of(field),
         placeholder=placeholder or say("empty"),
-        disabled=disabled,
         on_change=on_change or "rerun",
         bind=BIND,
     )

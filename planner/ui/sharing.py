@@ -19,22 +19,20 @@ from planner.ui.text import say
 
 FILE, REFUSED, MANY = "_plan_file", "_plan_refused", "_plan_many"
 LIMIT_MB: Final = 1
+POPOVER_PIXELS: Final = 420
 
 
 def row(plan: Plan) -> None:
     """Everything that carries the plan elsewhere, and back."""
-    base = page_address()
+    base, fixed = page_address(), pinned(plan.scenario)
+    command = f"python -m planner plan {shlex.quote(query(fixed) or 'model=' + fixed.model)}"
     with show.card(say("share"), "card_share"):
-        fixed = pinned(plan.scenario)
-        st.caption(say("link"))
-        st.code(to_link(fixed, base), language=None, wrap_lines=True)
-        st.caption(say("command"))
-        st.code(
-            f"python -m planner plan {shlex.quote(query(fixed) or 'model=' + fixed.model)}",
-            language=None,
-            wrap_lines=True,
-        )
+        show.finding(say("share_hint"))
         with st.container(horizontal=True, gap="small", key="share_buttons"):
+            with st.popover(say("link"), icon=":material/link:", key="link_menu"):
+                st.code(to_link(fixed, base), language=None, wrap_lines=True, width=POPOVER_PIXELS)
+            with st.popover(say("command"), icon=":material/terminal:", key="command_menu"):
+                st.code(command, language=None, wrap_lines=True, width=POPOVER_PIXELS)
             st.download_button(
                 say("csv"),
                 lambda: to_csv((plan,), base).encode(),

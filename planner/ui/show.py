@@ -78,6 +78,36 @@ def table(
     st.dataframe(frame, hide_index=True, alt=alt, column_config=columns, height=height, row_height=ROW_PIXELS)
 
 
+def figures(
+    name: str, header: Sequence[str], rows: Sequence[Sequence[str]], words: frozenset[int] = frozenset()
+) -> None:
+    """A small table of finished figures: plain HTML, a megabyte lighter than a data grid.
+
+    Args:
+        name: what a screen reader calls the table.
+        header: titles of the columns; empty for none.
+        rows: cells; the first of each row names it.
+        words: columns that hold words and so stand to the left; figures stand to the right.
+    """
+    head = f"<thead><tr>{_cells(header, words, title=True)}</tr></thead>" if header else ""
+    body = "".join(f"<tr>{_cells(row, words)}</tr>" for row in rows)
+    look = "width:100%;border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums;margin:0"
+    st.html(f'<table aria-label="{escape(name)}" style="{look}">{head}<tbody>{body}</tbody></table>')
+
+
+def _cells(texts: Sequence[str], words: frozenset[int], title: bool = False) -> str:
+    """Cells of one row of `figures`; titles of columns in the muted ink."""
+    ink = palette(mode())
+    look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;font-weight:400;vertical-align:top"
+    look += f";color:{ink.muted}" if title else ""
+    sides = ["left" if at == 0 or at in words else "right;white-space:nowrap" for at in range(len(texts))]
+    names = ['th scope="col"' if title else 'th scope="row"' if at == 0 else "td" for at in range(len(texts))]
+    return "".join(
+        f'<{tag} style="{look};text-align:{side}">{escape(text)}</{tag[:2]}>'
+        for tag, side, text in zip(names, sides, texts, strict=True)
+    )
+
+
 def behind(title: str, key: str, body: Callable[[], None]) -> None:
     """Something drawn only once the reader opens it."""
     holder = st.expander(title, type="compact", key=key, on_change="rerun")

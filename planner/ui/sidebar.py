@@ -22,6 +22,7 @@ from planner.ui.state import can_undo, undo, untouched
 from planner.ui.text import say
 from planner.units import significant, whole
 
+DRAFT_FIELDS: Final = ("accept", "draft")
 ODD_DEGREES: Final = "_odd_degrees"
 """Degrees beyond the menu that a link asked for: they stay on it."""
 
@@ -105,16 +106,21 @@ def _workload() -> None:
     share("prefix")
     number("chunk")
     menu("prefill", on_change=_prefill_changed)
-    pooled = st.session_state["prefill"] == "disaggregated"
-    menu("prefill_gpu", accelerator_ids(), placeholder="–", disabled=not pooled)
+    if st.session_state["prefill"] == "disaggregated" or _touched(POOL_FIELDS):
+        _pool()
+    number("spec", on_change=_spec_changed)
+    if st.session_state["spec"] > 0 or _touched(DRAFT_FIELDS):
+        share("accept")
+        share("draft")
+
+
+def _pool() -> None:
+    """The prefill pool, while there is one."""
+    menu("prefill_gpu", accelerator_ids(), placeholder="–")
     left, right = st.columns(2, gap="small")
     for index, field in enumerate(("prefill_tp", "prefill_workers", "decode_workers", "kv_link_eff")):
         with right if index % 2 else left:
-            number(field, placeholder="–", disabled=not pooled)
-    number("spec", on_change=_spec_changed)
-    drafting = st.session_state["spec"] > 0
-    share("accept", disabled=not drafting)
-    share("draft", disabled=not drafting)
+            number(field, placeholder="–")
 
 
 def _engine() -> None:
@@ -157,7 +163,7 @@ def _prefill_changed() -> None:
 def _spec_changed() -> None:
     """Acceptance and draft cost are described only while something is drafted."""
     if not st.session_state["spec"]:
-        for field in ("accept", "draft"):
+        for field in DRAFT_FIELDS:
             st.session_state[field] = describe(field).default
 
 
@@ -174,7 +180,7 @@ SECTIONS: Final = (
     Section("section_promise", ("sla_ttft_ms", "sla_pct"), _promise),
     Section("section_precision", ("kv", "profile"), _precision),
     Section("section_layout", ("pp", "dp", "ep", "cp", "dcp", "redundant", "imbalance", "overlap"), _layout),
-    Section("section_workload", ("prefix", "chunk", "prefill", *POOL_FIELDS, "spec", "accept", "draft"), _workload),
+    Section("section_workload", ("prefix", "chunk", "prefill", *POOL_FIELDS, "spec", *DRAFT_FIELDS), _workload),
     Section("section_engine", ("engine", "at_batch", "util", "max_len", "max_seqs", "token_budget"), _engine),
     Section("section_cost", ("price", "price_kind", "provider", "load", "fix_replicas", "spare"), _cost),
     Section("section_page", ("lang",), _page),

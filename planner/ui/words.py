@@ -75,6 +75,11 @@ def throughput(plan: Plan) -> str:
     return f"{total} in all" if plan.meets_sla else f"{total}, none good"
 
 
+def hourly(plan: Plan) -> str:
+    """Dollars an hour of all GPUs."""
+    return DASH if plan.usd_per_hour is None else f"{show(plan.usd_per_hour, '$')} an hour"
+
+
 def why_batch(plan: Plan) -> str:
     """Where the batch comes from."""
     limits = f"by SLA ({whole(plan.b_max_sla)}), by KV cache ({whole(plan.b_max_kv)}) and by the engine's own limits"
@@ -131,6 +136,18 @@ def cost(plan: Plan) -> str:
     if plan.usd_per_hour is None:
         return "No cost is shown: no price is known."
     return f"{whole(plan.gpus)} GPUs for {show(plan.usd_per_hour, '$')} an hour."
+
+
+def costs(plan: Plan) -> list[tuple[str, str]]:
+    """Lines of the cost table."""
+    setting = resolve(plan.scenario)
+    return [
+        ("GPUs", whole(plan.gpus)),
+        (f"Price of a {setting.gpu.unit}-hour", show(setting.cost.price, "$")),
+        ("An hour", show(plan.usd_per_hour, "$")),
+        ("Million output tokens", show(plan.usd_per_m_output, "$")),
+        ("Million good tokens", show(plan.usd_per_m_goodput, "$")),
+    ]
 
 
 @lru_cache(maxsize=256)

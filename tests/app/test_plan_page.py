@@ -245,7 +245,7 @@ def inputs(at: AppTest) -> list[str]:
 
 
 def test_every_field_has_one_input_under_its_own_name() -> None:
-    assert inputs(opened(HALF, sections=True)) == sorted(state.WIDGETS)
+    assert inputs(opened("prefill=disaggregated&spec=2", sections=True)) == sorted(state.WIDGETS)
     assert sorted(f for section in sidebar.SECTIONS for f in section.fields) == sorted(set(state.WIDGETS) - set(EIGHT))
 
 

@@ -14,8 +14,8 @@ import pytest
 from planner.catalog.kernel_laws import ASSUMED_KINDS, PRECISIONS, TIMED_KINDS
 from planner.catalog.profile_records import FOLDER, Serving, kernels, read, serving
 from planner.catalog.profiles import profile, profile_laws_as_fitted
-from planner.physics.ffn import imbalance
 from planner.errors import CatalogueError
+from planner.physics.ffn import imbalance
 from planner.specs.accelerator import Accelerator
 from planner.specs.profile import Law
 

@@ -26,8 +26,9 @@ def page() -> None:
         blocks.curve(plan)
         if plan.ledger:
             blocks.step(plan)
-    with grid.cell():
-        blocks.cost(plan)
+    with grid.cell(column_span=1 if plan.ledger else "all"):
+        if plan.ledger:
+            blocks.cost(plan)
         blocks.notes(plan)
     with grid.cell(column_span="all"):
         sharing.row(plan)
