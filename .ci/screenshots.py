@@ -14,11 +14,14 @@ sys.path.insert(0, str(ROOT))
 from tests.app import browser as harness  # noqa: E402 - the path above comes first
 
 IMAGES = ROOT / "docs" / "img"
+PLAN = "?preset=llama70b-fp8-c-real"
 PICTURES = {
-    "plan-light.png": ("", "light"),
-    "plan-dark.png": ("", "dark"),
+    "plan-light.png": (PLAN, "light", 1440),
+    "plan-dark.png": (PLAN, "dark", 1440),
+    "plan-light-390.png": (PLAN, "light", 390),
+    "plan-dark-390.png": (PLAN, "dark", 390),
 }
-"""File name: query string or path of the page, and theme."""
+"""File name: query string or path of the page, theme, width in pixels."""
 
 
 def main() -> None:
@@ -29,8 +32,8 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         chromium = harness.launch(playwright)
-        for name, (where, theme) in PICTURES.items():
-            page, faults = harness.new_page(chromium, theme=theme)
+        for name, (where, theme, width) in PICTURES.items():
+            page, faults = harness.new_page(chromium, theme=theme, width=width)
             harness.go(page, f"{server.url}/{where}")
             harness.screenshot(page, IMAGES / name)
             print(f"wrote docs/img/{name}" + (f", with faults: {faults}" if faults else ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from planner.catalog.accelerators import accelerator
+from planner.catalog.engines import engine
 from planner.plan import Plan
 from planner.specs.spelling import decimal
 from planner.units import gigabytes, show, whole
@@ -28,13 +29,18 @@ def answer(plan: Plan) -> str:
     if not plan.engine_ok:
         if "not modelled" in plan.reason:
             return f"Fits in memory, but is not priced: {_reason(plan)}."
-        return f"Fits in memory, but {plan.scenario.engine} does not serve it: {_reason(plan)}."
+        return f"Fits in memory, but {_engine(plan)} does not serve it: {_reason(plan)}."
     if not plan.meets_sla:
         return f"Fits in memory, but breaks the promise{_late(plan)}"
     if plan.batch > plan.b_max:
         admits = f"admits {whole(plan.b_max)} concurrent requests per replica, not {whole(plan.batch)}"
-        return f"Fits in memory, but {plan.scenario.engine} {admits}."
+        return f"Fits in memory, but {_engine(plan)} {admits}."
     return f"Fits. {_capacity(plan)}; {_service(plan)}."
+
+
+def _engine(plan: Plan) -> str:
+    """The engine's name."""
+    return engine(plan.scenario.engine).name
 
 
 def devices(plan: Plan) -> str:

@@ -11,7 +11,7 @@ from planner.catalog.ids import unknown_id
 from planner.catalog.scenarios import load_preset, preset_ids
 from planner.catalog.version import catalogue_version
 from planner.errors import Fault, InputError, LinkError
-from planner.setting import resolve
+from planner.setting import cost_of
 from planner.specs.fields import near, shown
 from planner.specs.scenario import LINK_VERSION, SCENARIO_FIELDS, Scenario
 from planner.specs.spelling import Value, read, spell
@@ -40,7 +40,7 @@ def pinned(scenario: Scenario) -> Scenario:
 
     A price that the catalogue does not know stays empty.
     """
-    return scenario.with_(price=resolve(scenario).cost.price, c=catalogue_version())
+    return scenario.with_(price=cost_of(scenario).price, c=catalogue_version())
 
 
 def from_link(text: str) -> Scenario:
@@ -112,10 +112,11 @@ def from_pairs(pairs: Mapping[str, Sequence[str]]) -> Scenario:
 
 
 def _scenario(asked: Mapping[str, Sequence[str]]) -> Scenario:
-    faults = [*_newer(asked)] or [*_repeated(asked)]
-    if faults:
-        raise InputError(tuple(faults))
-    texts = {name: values[0] for name, values in asked.items()}
+    newer = tuple(_newer(asked))
+    if newer:
+        raise InputError(newer)
+    faults = [*_repeated(asked)]
+    texts = {name: values[0] for name, values in asked.items() if len(values) == 1}
     start = _start(texts, faults)
     return parse_scenario(texts, start, faults)
 

@@ -33,7 +33,7 @@ def test_fits() -> None:
         ),
         ({"meets_sla": False, "tpot_ms": 80.0}, "TPOT is 80.0 ms and 50.0 ms are promised (30.0 ms too long)"),
         ({"meets_sla": False, "ttft_ms": 1200.0}, "TTFT is 1.20 s and 200 ms are promised (1.00 s too long)"),
-        ({"engine_ok": False, "meets_sla": False, "reason": "no int4"}, "vllm does not serve it: no int4."),
+        ({"engine_ok": False, "meets_sla": False, "reason": "no int4"}, "vLLM does not serve it: no int4."),
         ({"batch": 93}, "admits 92 concurrent requests per replica, not 93"),
         ({"batch": 60}, "60 of at most 92 concurrent requests per replica"),
         ({"usd_per_hour": None, "usd_per_m_goodput": None}, "at a price that is not known."),
