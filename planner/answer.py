@@ -26,9 +26,9 @@ def answer(plan: Plan) -> str:
     """One sentence (or two) that answers the planner's question; what is missing and by how much when it does not fit."""
     if not plan.fits:
         return _missing(plan)
+    if "not modelled" in plan.reason:
+        return f"Fits in memory, but is not priced: {_reason(plan)}."
     if not plan.engine_ok:
-        if "not modelled" in plan.reason:
-            return f"Fits in memory, but is not priced: {_reason(plan)}."
         return f"Fits in memory, but {_engine(plan)} does not serve it: {_reason(plan)}."
     if not plan.meets_sla:
         return f"Fits in memory, but breaks the promise{_late(plan)}"
@@ -60,33 +60,20 @@ def _service(plan: Plan) -> str:
     spare = f" ({whole(plan.scenario.spare)} spare)" if plan.scenario.spare else ""
     apart = plan.scenario.prefill == "disaggregated"
     pool = f" and a prefill pool ({whole(plan.gpus)} devices in all)" if apart else ""
-    return f"{_counted(plan.replicas, 'replica')}{spare} of {devices(plan)}{pool} {_load(plan)}{_cost(plan)}"
+    return f"{_counted(plan.replicas or 0, 'replica')}{spare} of {devices(plan)}{pool} {_load(plan)}{_cost(plan)}"
 
 
 def _load(plan: Plan) -> str:
-    """What the replicas do: serve the requests asked for, carry fewer of them, or give tokens when none are asked for."""
-    serving = plan.replicas - plan.scenario.spare
-    one, qps = plan.replicas == 1, plan.scenario.qps
-    if qps == 0:
-        return f"{'gives' if one else 'give'} {_rate(plan, serving)}"
-    carried = None if plan.output_tok_s is None else plan.output_tok_s * serving * _per_request(plan)
-    if carried is not None and carried < qps * _ROUNDING:
-        return f"{'carries' if one else 'carry'} only {show(carried)} of {decimal(qps)} requests/s"
-    return f"{'serves' if one else 'serve'} {decimal(qps)} requests/s"
-
-
-_ROUNDING: Final = 1 - 1e-9
-
-
-def _per_request(plan: Plan) -> float:
-    """Requests that may be planned for per token of throughput."""
-    return plan.scenario.load / plan.scenario.osl
-
-
-def _rate(plan: Plan, serving: int) -> str:
+    """What the replicas do: serve the requests asked for, how much of them that takes, or what they could carry."""
+    serving = (plan.replicas or 0) - plan.scenario.spare
+    one, s = plan.replicas == 1, plan.scenario
     if plan.output_tok_s is None:
-        return "one token a request"
-    return show(plan.output_tok_s * serving, "output tokens/s")
+        return "gives one token a request" if one else "give one token a request"
+    carried = plan.output_tok_s * serving / s.osl
+    if s.qps == 0:
+        usable = f"{show(carried * s.load)} requests/s at {show(s.load, '%')} load"
+        return f"{'gives' if one else 'give'} {show(plan.output_tok_s * serving, 'output tokens/s')} ({usable})"
+    return f"{'serves' if one else 'serve'} {decimal(s.qps)} requests/s"
 
 
 def _cost(plan: Plan) -> str:
@@ -99,7 +86,7 @@ def _cost(plan: Plan) -> str:
 def _missing(plan: Plan) -> str:
     """What does not fit, and by how much, on the tightest device."""
     if plan.binds == "layout":
-        return f"Does not fit: {_reason(plan)}."
+        return f"Cannot be laid out: {_reason(plan)}."
     if plan.kv_pool_bytes > 0:
         return _no_room(plan)
     inside = plan.weights_bytes + plan.activation_bytes + plan.runtime_bytes

@@ -11,6 +11,7 @@ from planner.catalog.accelerators import accelerators
 from planner.catalog.engines import engine, engine_ids
 from planner.errors import HeadroomError
 from planner.evaluate import evaluate_setting
+from planner.plan import Plans
 from planner.setting import Setting, resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
@@ -38,18 +39,31 @@ def nearest_fit(scenario: Scenario) -> Scenario | None:
 
 
 def _changes(setting: Setting) -> list[dict[str, str]]:
-    """What may be changed beside the layout, one at a time, nearest first."""
+    """What may be changed beside the layout, nearest first; the checkpoint's own precision before any other."""
     asked, gpu = setting.scenario, setting.gpu
-    own = setting.model.experts_precision or setting.model.precision
+    own = {"weights": setting.model.experts_precision or setting.model.precision}
     foreign = gpu.vendor not in setting.engine.vendors
     engines = [{"engine": name} for name in engine_ids() if foreign and gpu.vendor in engine(name).vendors]
-    weights = [{"weights": word} for word in dict.fromkeys((own, *NARROWER)) if word != asked.weights]
-    return [{}, *engines, *weights, *({"gpu": larger} for larger in _larger(setting))]
+    larger = [{"gpu": name} for name in _larger(setting)]
+    narrower = [{"weights": word} for word in NARROWER if word != asked.weights]
+    return [{}, *engines, own, *({**own, **more} for more in larger), *narrower, *larger]
+
+
+def keeping_tp(setting: Setting) -> int | None:
+    """The smallest tensor-parallel degree that fits and keeps the promise; None when none does."""
+    table = _degrees(setting)
+    keeping = table.tp[table.fits & table.engine_ok & table.meets_sla]
+    return int(keeping[0]) if keeping.size else None
+
+
+def _degrees(setting: Setting) -> Plans:
+    """Plans at every tensor-parallel degree."""
+    return evaluate_setting(setting, candidates(layout(tp=np.arange(1.0, LARGEST_TP + 1.0))))
 
 
 def best_tp(setting: Setting) -> int | None:
     """The tensor-parallel degree to fall back to; None when one full-length sequence fits at none."""
-    table = evaluate_setting(setting, candidates(layout(tp=np.arange(1.0, LARGEST_TP + 1.0))))
+    table = _degrees(setting)
     stands = table.fits & table.engine_ok
     good = stands & table.meets_sla
     fitting = table.tp[good if good.any() else stands]
@@ -69,11 +83,14 @@ def _fitting(plain: Scenario, change: dict[str, str]) -> Scenario | None:
 
 
 def _larger(setting: Setting) -> list[str]:
-    """Accelerators of the same vendor with measured kernels and more memory, smallest first."""
+    """Accelerators of the same maker with measured kernels, a known domain and more memory, smallest first."""
     mine = setting.gpu
     more = [
         gpu
         for gpu in accelerators().values()
-        if gpu.vendor == mine.vendor and gpu.borrows is None and gpu.physical_memory > mine.physical_memory
+        if gpu.vendor == mine.vendor
+        and gpu.borrows is None
+        and gpu.scale_up_domain is not None
+        and gpu.physical_memory > mine.physical_memory
     ]
     return [gpu.id for gpu in sorted(more, key=lambda gpu: gpu.physical_memory)]

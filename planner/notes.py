@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from planner.catalog.prices import default_price
+from planner.doubts import Curve, doubts
 from planner.nearest import nearest_fit
 from planner.plan import Note, Plans
 from planner.rows import OVER_POOL, OVER_SEATS
@@ -15,23 +17,24 @@ LAYOUT_FIELDS = ("gpu", "engine", "weights", "tp", "pp", "dp", "ep", "cp", "dcp"
 """Fields that the nearest fitting plan may change."""
 
 
-def notes(setting: Setting, row: Plans) -> tuple[Note, ...]:
+def notes(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
     """Warnings and remarks on one plan, most important first."""
     return (
         *_nearest(setting, row),
-        *_price(setting),
+        *doubts(setting, row, curve),
+        *(Note(code, text, field) for code, text, field, applies in _unused(setting) if applies),
         *_memory(setting, row),
         *_borrowed(setting),
         *_length(setting, row),
         *_scope(setting),
-        *(Note(code, text, field) for code, text, field, applies in _unused(setting) if applies),
+        *_price(setting),
     )
 
 
 def _nearest(setting: Setting, row: Plans) -> tuple[Note, ...]:
     """When the plan does not stand, the nearest one that fits."""
     asked = setting.scenario
-    if row.fits[0] and row.engine_ok[0]:
+    if row.fits[0] and row.engine_ok[0] and "not modelled" not in row.reasons[int(row.reason[0])]:
         return ()
     if row.reason[0] in (OVER_POOL, OVER_SEATS):
         text = f"The cache pool holds {row.b_max_kv[0]:,.0f} sequences; at most {row.b_max[0]:,.0f} keep every limit."
@@ -52,6 +55,8 @@ def changes(asked: Scenario, found: Scenario) -> str:
 def _price(setting: Setting) -> tuple[Note, ...]:
     """Where the price comes from, or that it is missing; and when more devices are billed than used."""
     cost, gpu, asked = setting.cost, setting.gpu, setting.scenario
+    if asked.price is not None:
+        return _given_price(setting)
     seller = f" of {asked.provider}" if asked.provider else ""
     if cost.price is None:
         text = f"No {asked.price_kind} price{seller} for {gpu.name} in the last 12 months is known: enter one to see costs."
@@ -70,6 +75,19 @@ def _price(setting: Setting) -> tuple[Note, ...]:
         )
         found.insert(0, Note("default_price", text, "price"))
     return tuple(found)
+
+
+def _given_price(setting: Setting) -> tuple[Note, ...]:
+    """A price that the scenario names, beside what the catalogue would say today."""
+    asked, gpu = setting.scenario, setting.gpu
+    made = default_price(asked.gpu, kind=asked.price_kind, provider=asked.provider)
+    beside = "the catalogue knows none to compare with"
+    if made is not None:
+        spread = f"{made.count} prices, ${made.low:.2f}–${made.high:.2f}"
+        beside = f"the catalogue's {made.kind} median of the last 12 months is ${made.usd_per_hour:.2f} ({spread})"
+    return (
+        Note("given_price", f"${asked.price:.2f} per {gpu.unit}-hour is given in the scenario; {beside}.", "price"),
+    )
 
 
 def _memory(setting: Setting, row: Plans) -> tuple[Note, ...]:

@@ -130,9 +130,9 @@ class Plan:
     """Why the plan does not stand; empty when it does."""
     gpus_per_replica: int
     """Devices of one replica: tp · dp · cp · pp."""
-    replicas: int
+    replicas: int | None
     """Replicas, spares included."""
-    gpus: int
+    gpus: int | None
     """Devices of the whole deployment."""
     physical_bytes: float
     """Memory of one device as the driver shows it; the vendor's figure where that is unknown."""

@@ -190,7 +190,7 @@ def binding(setting: Setting, known: Bounds, following: Column) -> tuple[Codes, 
     slow = np.where(promise == CODE["ttft"], SLOW_FIRST, SLOW_TOKEN)
     cases: list[tuple[object, object, object]] = [
         (limits.broken >= 0, CODE["layout"], len(REASONS) + limits.broken),
-        (engine != OK, CODE["engine"], engine),
+        (engine != OK, CODE["layout" if engine == NOT_HERE else "engine"], engine),
         (space.pool <= 0.0, CODE["weights"], NO_ROOM),
         (space.held < 1.0, CODE["kv"], NO_SEQUENCE),
         (limits.by_sla < 1.0, promise, slow),

@@ -31,6 +31,9 @@ WHOLE = (
 )  # fmt: skip
 """Plan fields that are whole numbers."""
 
+UNSIZED = ("replicas", "gpus")
+"""Of these, the ones that are empty where nothing can be sized."""
+
 
 @functools.lru_cache(maxsize=256)
 def plan_of(scenario: Scenario) -> Plan:
@@ -49,13 +52,14 @@ def plan_setting(setting: Setting) -> Plan:
     row = table(setting, known, None if asked.at_batch is None else np.full((1, 1), float(asked.at_batch)))
     values: dict[str, Any] = {name: _value(row, name) for name in _SCALARS}
     timed = bool(np.isfinite(row.tpot_ms[0]))
+    curve = _curve(setting, known, row) if timed else ()
     return Plan(
         **values,
         binds=BINDS[int(row.binds[0])],
         reason=row.reasons[int(row.reason[0])],
-        notes=notes(setting, row),
+        notes=notes(setting, row, curve),
         scenario=asked,
-        curve=_curve(setting, known, row) if timed else (),
+        curve=curve,
         ledger=_ledger(setting, known, row) if timed else (),
         assumptions=assumptions(setting),
         sources=sources(setting),
@@ -75,7 +79,7 @@ def _value(row: Plans, name: str) -> bool | int | float | None:
     if isinstance(value, np.bool_):
         return bool(value)
     if not np.isfinite(value):
-        return 0 if name in WHOLE else None
+        return None if name in UNSIZED or name not in WHOLE else 0
     return int(value) if name in WHOLE else float(value)
 
 

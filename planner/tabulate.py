@@ -46,6 +46,7 @@ class Verdicts:
         timed: speed is known: the weights fit, the layout is possible and modelled.
         fits: memory holds the batch; engine_ok: the engine serves it; keeps: mean TTFT and TPOT keep the promise.
         speaks: TPOT means something; flows: throughput does.
+        sized: a number of replicas means something: sizing for a rate needs a batch that keeps the promise.
         overloaded: a fixed number of replicas carries less than is asked.
     """
 
@@ -55,6 +56,7 @@ class Verdicts:
     keeps: Flags
     speaks: Flags
     flows: Flags
+    sized: Flags
     overloaded: Flags
 
 
@@ -68,10 +70,11 @@ def _verdicts(setting: Setting, known: Bounds, batch: Column, speed: Speed) -> V
     return Verdicts(
         timed=timed,
         fits=placed & (batch <= limits.held),
-        engine_ok=(engine == OK) & (batch <= limits.seats) & (limits.broken < 0),
+        engine_ok=np.isin(engine, (OK, NOT_HERE)) & (batch <= limits.seats) & ((limits.broken < 0) | limits.unpriced),
         keeps=timed & (speed.good > 0.0) & ~overloaded,
         speaks=timed & (asked.osl > 1),
         flows=timed & (asked.osl > 1 or asked.prefill == "colocated"),
+        sized=timed & ((speed.good > 0.0) | (asked.qps == 0) | (asked.fix_replicas is not None)),
         overloaded=overloaded,
     )
 
@@ -134,8 +137,8 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
         tp=flat(layout.tp), pp=flat(layout.pp), dp=flat(layout.dp),
         ep=flat(layout.ep), cp=flat(layout.cp), dcp=flat(layout.dcp),
         gpus_per_replica=flat(devices),
-        replicas=valid(serving + asked.spare, is_.timed),
-        gpus=valid((serving + asked.spare) * devices, is_.timed),
+        replicas=valid(serving + asked.spare, is_.sized),
+        gpus=valid((serving + asked.spare) * devices, is_.sized),
         physical_bytes=flat(space.physical),
         usable_bytes=flat(space.usable),
         withheld_bytes=flat(space.physical - space.usable),
@@ -160,7 +163,7 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
         goodput_tok_s_gpu=valid(good / devices, is_.flows),
         tpot_low_ms=valid(speed.tpot * 1e3 * low, is_.speaks),
         tpot_high_ms=valid(speed.tpot * 1e3 * high, is_.speaks),
-        usd_per_hour=valid(dollars, is_.timed),
-        usd_per_m_output=valid(per_output, is_.flows),
+        usd_per_hour=valid(dollars, is_.sized),
+        usd_per_m_output=valid(per_output, is_.flows & is_.sized),
         usd_per_m_goodput=valid(per_good, is_.flows & (good > 0.0)),
     )  # fmt: skip

@@ -97,9 +97,9 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{rounded:,.{decimals}f}"
 
 
-def whole(value: float) -> str:
-    """A count in full, with thousands separators."""
-    return f"{value:,.0f}"
+def whole(value: float | None) -> str:
+    """A count in full, with thousands separators; an en dash where there is none."""
+    return DASH if value is None else f"{value:,.0f}"
 
 
 def dollars(value: float) -> str:

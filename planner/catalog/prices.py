@@ -114,6 +114,20 @@ def recent(text: str, today: date) -> bool:
     return year_before(today) <= first_day(text) <= today
 
 
+def counted_prices(
+    accelerator_id: str, *, kind: str = "on-demand", provider: str | None = None, today: date = CATALOGUE_DATE
+) -> tuple[Price, ...]:
+    """The USD prices of a form factor, kind and provider in the 12 months up to today: what a default is taken from."""
+    return tuple(
+        item
+        for item in prices(accelerator_id)
+        if item.kind == kind
+        and item.currency == "USD"
+        and (provider is None or provider.casefold() == item.provider.casefold())
+        and recent(item.date, today)
+    )
+
+
 def default_price(
     accelerator_id: str, *, kind: str = "on-demand", provider: str | None = None, today: date = CATALOGUE_DATE
 ) -> DefaultPrice | None:
@@ -128,14 +142,7 @@ def default_price(
     Returns:
         The price in USD per accelerator-hour, or None when there is none: then a person must give one.
     """
-    found = [
-        item
-        for item in prices(accelerator_id)
-        if item.kind == kind
-        and item.currency == "USD"
-        and provider in (None, item.provider)
-        and recent(item.date, today)
-    ]
+    found = counted_prices(accelerator_id, kind=kind, provider=provider, today=today)
     if not found:
         return None
     asked = [item.usd_per_hour for item in found]

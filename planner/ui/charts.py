@@ -33,7 +33,7 @@ def memory(shown: Mode) -> Spec:
     x = {
         "type": "quantitative",
         "scale": {"nice": False},
-        "axis": axis(ink, "GB per GPU (10⁹ bytes)", format=",~r", tickCount=8),
+        "axis": axis(ink, "GB per GPU (10⁹ bytes)", format=",~r", tickCount=8, grid=False),
     }
     bar: Spec = {
         "data": {"name": "parts"},
@@ -84,7 +84,7 @@ def _part_inks(ink: Palette) -> list[str]:
 
 
 def _memory_marks(ink: Palette) -> list[Spec]:
-    """The usable and the physical mark, their labels ending at them: one above the bar, one below."""
+    """The usable and the physical mark, a label beside each: one above the bar, one below, on the side with room."""
     x = {"field": "gb", "type": "quantitative"}
     rule = {
         "data": {"name": "marks"},
@@ -103,19 +103,20 @@ def _memory_marks(ink: Palette) -> list[Spec]:
     texts = [
         {
             "data": {"name": "marks"},
-            "transform": [{"filter": f"datum.mark === '{mark}'"}],
+            "transform": [{"filter": f"datum.mark === '{mark}' && datum.side === '{side}'"}],
             "mark": {
                 "type": "text",
                 "fontSize": 12,
                 "fontWeight": 600,
-                "align": "right",
+                "align": side,
                 "baseline": "middle",
-                "dx": 1,
+                "dx": 1 if side == "right" else -1,
                 "color": ink.ink,
             },
             "encoding": {"x": x, "y": {"value": y}, "text": {"field": "label"}},
         }
         for mark, y in (("usable", 7), ("physical", 88))
+        for side in ("left", "right")
     ]
     return [rule, *texts]
 
@@ -147,7 +148,7 @@ def step(shown: Mode) -> Spec:
     x = {
         "type": "quantitative",
         "scale": {"nice": False, "zero": True},
-        "axis": axis(ink, "Milliseconds of one step", format=",~r", tickCount=6),
+        "axis": axis(ink, "Milliseconds of one step", format=",~r", tickCount=6, grid=False),
     }
     tips = {
         "operator": "Operator",

@@ -9,15 +9,20 @@ from planner.ui.marks import Spec, axis, chart, text, tip
 from planner.ui.theme import Mode, Palette, palette
 
 BATCHES: Final = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]
+ROWS: Final = 3
+"""Rows above the plot for the labels of the limits, so that no label lies on a line."""
+
+ROW_PIXELS: Final = 16
+HEAD_PIXELS: Final = ROWS * ROW_PIXELS + 6
 MILLISECONDS: Final = [float(f"{digit}e{power}") for power in range(-2, 6) for digit in (1, 2, 5)]
 
 
 @cache
 def curve(shown: Mode) -> Spec:
-    """TPOT over batch on log axes: band, line, the promise, both limits and the operating point."""
+    """TPOT over batch on log axes: band, line, the promise, the limits and the operating point."""
     ink = palette(shown)
     layers = [_band(ink), _line(ink), *_promise(ink), *_limits(ink), *_hover(ink), _measured(ink), _point(ink)]
-    return chart(ink, 392, layers)
+    return chart(ink, 372, layers)
 
 
 def _batch_axis(ink: Palette) -> Spec:
@@ -31,7 +36,7 @@ def _time_axis(ink: Palette, field: str) -> Spec:
     return {
         "field": field,
         "type": "quantitative",
-        "scale": {"type": "log", "nice": False, "padding": 12},
+        "scale": {"type": "log", "nice": False, "padding": 12, "rangeMax": HEAD_PIXELS},
         "axis": scale_axis,
     }
 
@@ -73,32 +78,40 @@ def _promise(ink: Palette) -> list[Spec]:
 
 
 def _limits(ink: Palette) -> list[Spec]:
-    """B_max by SLA and by KV as dotted rules, each label on the side where it has room, one row each."""
-    x = {"field": "batch", "type": "quantitative"}
-    rules = {
-        "data": {"name": "limits"},
-        "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 2, "color": ink.ink},
-        "encoding": {"x": x},
-    }
-    halo = text(ink.ink) | {"stroke": ink.paper, "strokeWidth": 4, "strokeOpacity": 0.9}
-    looks = (halo, text(ink.ink))
-    places = [(row, side) for row in (0, 1) for side in ("left", "right")]
-    return [rules, *(_limit_label(ink, row, side, look) for row, side in places for look in looks)]
+    """The largest batch under each limit as a dotted rule that ends at its label, one row each above the plot."""
+    return [layer for row in range(ROWS) for layer in (_limit_rule(ink, row), *_limit_labels(ink, row))]
 
 
-def _limit_label(ink: Palette, row: int, side: str, look: Spec) -> Spec:
-    """Labels of the limits of one row that lie on one side of their rules, in the free corner under the curve."""
-    place: Spec = {"align": side, "baseline": "bottom", "dx": -6 if side == "right" else 6, "dy": -16 * row}
+def _limit_rule(ink: Palette, row: int) -> Spec:
     return {
         "data": {"name": "limits"},
-        "transform": [{"filter": f"datum.row === {row} && datum.side === '{side}'"}],
-        "mark": look | place,
+        "transform": [{"filter": f"datum.row === {row}"}],
+        "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 2, "color": ink.ink},
         "encoding": {
             "x": {"field": "batch", "type": "quantitative"},
-            "y": _time_axis(ink, "floor"),
-            "text": {"field": "label"},
+            "y": {"value": row * ROW_PIXELS + 2},
+            "y2": {"value": "height"},
         },
     }
+
+
+def _limit_labels(ink: Palette, row: int) -> list[Spec]:
+    """Labels of one row, each on the side of its rule where it has room."""
+    halo = {"stroke": ink.paper, "strokeWidth": 4, "strokeOpacity": 0.9}
+    return [
+        {
+            "data": {"name": "limits"},
+            "transform": [{"filter": f"datum.row === {row} && datum.side === '{side}'"}],
+            "mark": {**text(ink.ink), **look, "align": side, "baseline": "middle", "dx": 6 if side == "left" else -6},
+            "encoding": {
+                "x": {"field": "batch", "type": "quantitative"},
+                "y": {"value": row * ROW_PIXELS + ROW_PIXELS / 2},
+                "text": {"field": "label"},
+            },
+        }
+        for side in ("left", "right")
+        for look in (halo, {})
+    ]
 
 
 def _measured(ink: Palette) -> Spec:
@@ -107,9 +120,9 @@ def _measured(ink: Palette) -> Spec:
         "type": "point",
         "shape": "triangle-up",
         "filled": True,
-        "size": 70,
+        "size": 80,
         "opacity": 1,
-        "color": ink.promise,
+        "color": ink.ink,
         "stroke": ink.paper,
         "strokeWidth": 0.75,
     }

@@ -19,6 +19,7 @@ from planner.evaluate import evaluate
 from planner.measured import MeasuredPoint, measured_points
 from planner.plan import CurvePoint, LedgerRow, Plan, Plans
 from planner.specs.layout import layout
+from planner.specs.spelling import decimal
 from planner.ui.charts import GROUPS
 from planner.ui.marks import Datasets
 from planner.units import DASH, GB, GIB, gibibytes, gigabytes, show, significant, whole
@@ -32,7 +33,13 @@ SMALLEST_LABEL = 0.09
 """Share of the bar below which a part's name does not fit into it."""
 
 ROOM_FOR_LABEL = 0.3
-"""Share of the bar that a label beside it needs."""
+"""Share of a chart's width that a label beside a mark needs."""
+
+MILLISECONDS_SHOWN = 1000.0
+"""From here on a time is shown in seconds."""
+
+LABEL_ROWS = 3
+"""Rows above the TPOT curve for the labels of its limits."""
 
 PARTS = pa.schema(
     [
@@ -41,7 +48,7 @@ PARTS = pa.schema(
         *((n, pa.string()) for n in ("label", "gb", "gib", "share")),
     ]
 )
-MARKS = pa.schema([("mark", pa.string()), ("gb", pa.float64()), ("label", pa.string())])
+MARKS = pa.schema([("mark", pa.string()), ("gb", pa.float64()), ("label", pa.string()), ("side", pa.string())])
 CURVE = pa.schema(
     [
         *((n, pa.float64()) for n in ("batch", "from", "to", "tpot", "low", "high")),
@@ -55,7 +62,6 @@ LIMITS = pa.schema(
         ("label", pa.string()),
         ("row", pa.int64()),
         ("side", pa.string()),
-        ("floor", pa.float64()),
     ]
 )
 OVERRUN = pa.schema([("start", pa.float64()), ("end", pa.float64()), ("label", pa.string())])
@@ -110,7 +116,7 @@ def memory(plan: Plan) -> Datasets:
         found.append((part, start, start + gb, start + gb / 2, label, gigabytes(size), gibibytes(size), share))
         start += gb
     marks = [
-        (name, size / GB, f"{name} {gigabytes(size)}")
+        (name, size / GB, f"{name} {gigabytes(size)}", "left" if size / bar < ROOM_FOR_LABEL else "right")
         for name, size in (("usable", plan.usable_bytes), ("physical", plan.physical_bytes))
     ]
     return {"parts": rows(PARTS, found), "marks": rows(MARKS, marks), "overrun": rows(OVERRUN, _overrun(plan))}
@@ -132,11 +138,11 @@ def _overrun(plan: Plan) -> list[Row]:
 
 @lru_cache(maxsize=32)
 def curve(plan: Plan) -> Datasets:
-    """Points of the TPOT curve, the promise, the two limits and the operating point."""
+    """Points of the TPOT curve, the promise, the limits and the operating point."""
     promise = plan.scenario.sla_tpot_ms
     return {
         "curve": rows(CURVE, _points(plan.curve)),
-        "promise": rows(PROMISE, [(promise, f"SLA {show(promise, 'ms')}")]),
+        "promise": rows(PROMISE, [(promise, f"SLA {asked(promise)}")]),
         "limits": rows(LIMITS, _limits(plan)),
         "point": rows(CURVE, [_point(point, 0.0, 0.0) for point in plan.curve if point.batch == plan.batch]),
         "measured": rows(MEASURED, [_measured(point) for point in measured_points(plan.scenario)]),
@@ -172,18 +178,30 @@ def _measured(p: MeasuredPoint) -> Row:
 
 
 def _limits(plan: Plan) -> list[Row]:
-    """Both limits where they lie on the axis, labelled on the side with room; nothing for a limit of zero."""
+    """The largest batch under each limit, where it lies on the axis; nothing for a limit of zero."""
     furthest = max((point.batch for point in plan.curve), default=1)
-    floor = min([*(point.tpot_low_ms for point in plan.curve), plan.scenario.sla_tpot_ms])
-    found = [
-        (plan.b_max_sla, f"B_max by SLA {whole(plan.b_max_sla)}"),
-        (plan.b_max_kv, f"B_max by KV cache {whole(plan.b_max_kv)}"),
-    ]
-    return [
-        (batch, label, row, "left" if log(batch) < 0.45 * log(max(furthest, 2)) else "right", floor)
-        for row, (batch, label) in enumerate(found)
-        if 1 <= batch <= furthest
-    ]
+    found = [(plan.b_max_sla, "by SLA"), (plan.b_max_kv, "by KV cache")]
+    if plan.b_max < min(plan.b_max_sla, plan.b_max_kv):
+        found.append((plan.b_max, "by engine"))
+    shown = sorted((batch, f"{whole(batch)} {name}") for batch, name in found if 1 <= batch <= furthest)
+    places = _places([log(batch) / log(max(furthest, 2)) for batch, _ in shown])
+    return [(*limit, *place) for limit, place in zip(shown, places, strict=True)]
+
+
+def _places(shares: Sequence[float]) -> list[tuple[int, str]]:
+    """Row and side of each label, from the left: a rule ends at its own label's row, so that it crosses no other label."""
+    first = LABEL_ROWS - len(shares)
+    left = [at for at, share in enumerate(shares) if share < ROOM_FOR_LABEL]
+    if shares and left and shares[-1] <= 1 - ROOM_FOR_LABEL:
+        left = list(range(len(shares)))
+    right = [at for at in reversed(range(len(shares))) if at not in left]
+    rows_of = {at: first + row for row, at in enumerate([*left, *right])}
+    return [(rows_of[at], "left" if at in left else "right") for at in range(len(shares))]
+
+
+def asked(ms: float) -> str:
+    """A time as somebody asked for it: no digit more than was written."""
+    return f"{decimal(ms)} ms" if ms < MILLISECONDS_SHOWN else show(ms, "ms")
 
 
 @lru_cache(maxsize=32)
@@ -241,11 +259,11 @@ def curve_table(plan: Plan) -> pa.Table:
     return pa.table({
         "Batch": [p.batch for p in plan.curve],
         "TPOT, ms": [p.tpot_ms for p in plan.curve],
-        "Low, ms": [p.tpot_low_ms for p in plan.curve],
-        "High, ms": [p.tpot_high_ms for p in plan.curve],
+        "Low": [p.tpot_low_ms for p in plan.curve],
+        "High": [p.tpot_high_ms for p in plan.curve],
         "Output tok/s": [p.output_tok_s for p in plan.curve],
-        "$ per M output": pa.array([p.usd_per_m_output for p in plan.curve], pa.float64()),
-        "Fits the pool": ["yes" if p.fits else "no" for p in plan.curve],
+        "$/M output": pa.array([p.usd_per_m_output for p in plan.curve], pa.float64()),
+        "Fits": ["yes" if p.fits else "no" for p in plan.curve],
     })  # fmt: skip
 
 
@@ -267,6 +285,9 @@ def step_table(plan: Plan) -> pa.Table:
 LAYOUT_HEADER = ("TP", "Requests", "TPOT", "Verdict")
 """Columns of the table of layouts."""
 
+KEEPS = "fits, keeps the SLA"
+"""The verdict on a layout that can be promised."""
+
 
 def layout_table(plan: Plan) -> list[Row]:
     """What each tensor-parallel degree of the menu would hold, for the same model, precision and lengths."""
@@ -280,5 +301,5 @@ def _layout(table: Plans, at: int) -> Row:
     """Requests that the pool holds, TPOT and the verdict on one layout."""
     if not (table.fits[at] and table.engine_ok[at]):
         return DASH, DASH, table.reasons[int(table.reason[at])]
-    verdict = "fits, keeps the SLA" if table.meets_sla[at] else "fits, breaks the SLA"
+    verdict = KEEPS if table.meets_sla[at] else "fits, breaks the SLA"
     return whole(float(table.b_max_kv[at])), show(float(table.tpot_ms[at]), "ms"), verdict

@@ -71,7 +71,7 @@ def throughput(plan: Plan) -> str:
     """Output tokens of all replicas, and whether they count."""
     if plan.output_tok_s is None:
         return DASH
-    total = show(plan.output_tok_s * (plan.replicas - plan.scenario.spare), "tok/s")
+    total = show(plan.output_tok_s * ((plan.replicas or 0) - plan.scenario.spare), "tok/s")
     return f"{total} in all" if plan.meets_sla else f"{total}, none good"
 
 
@@ -163,7 +163,7 @@ def price_of_promise(plan: Plan) -> str:
     asked, tried = show(s.sla_tpot_ms, "ms"), show(s.sla_tpot_ms * LOOSER, "ms")
     if not ratio > SAME:
         return f"A TPOT of {tried} would not make a token cheaper."
-    return f"TPOT {asked} instead of {tried} costs {show(ratio, '%')} more per token."
+    return f"TPOT {asked} instead of {tried} costs {show(ratio, '%')} more per token at full use."
 
 
 @lru_cache(maxsize=256)

@@ -29,7 +29,7 @@ def test_fits() -> None:
         ({"fits": False, "batch": 400, "meets_sla": False}, "holds 366 requests per replica, not 400: 34 too many"),
         (
             {"fits": False, "binds": "layout", "reason": "tp must divide the heads"},
-            "Does not fit: tp must divide the heads.",
+            "Cannot be laid out: tp must divide the heads.",
         ),
         ({"meets_sla": False, "tpot_ms": 80.0}, "TPOT is 80.0 ms and 50.0 ms are promised (30.0 ms too long)"),
         ({"meets_sla": False, "ttft_ms": 1200.0}, "TTFT is 1.20 s and 200 ms are promised (1.00 s too long)"),
@@ -41,7 +41,8 @@ def test_fits() -> None:
             {"scenario": SCENARIO.with_(qps=0.0), "replicas": 1},
             "1 replica of 4 × H100 SXM 80 GB gives 1,860 output tokens/s",
         ),
-        ({"scenario": SCENARIO.with_(fix_replicas=2), "replicas": 2}, "carry only 11.6 of 20 requests/s"),
+        ({"meets_sla": False, "reason": "speed of it is not modelled"}, "is not priced: speed of it is not modelled."),
+        ({"scenario": SCENARIO.with_(qps=0.0), "replicas": 1}, "(5.81 requests/s at 80.0 % load)"),
         ({"scenario": SCENARIO.with_(spare=1)}, "6 replicas (1 spare)"),
     ],
 )

@@ -108,7 +108,8 @@ def test_an_unpriced_layout_has_memory_but_no_speed(field: str) -> None:
     """pp, dp and dcp of 2: what fits is known, how fast is not."""
     found = row(setting(model="deepseek-v3", gpu="b200-sxm", weights="fp8-block"), tp=8, **{field: 2})
     assert found.fits[0]
-    assert not found.engine_ok[0]
+    assert found.engine_ok[0], "the engine serves it; it is we who do not price it"
+    assert not found.meets_sla[0]
     assert np.isnan(found.tpot_ms[0])
     assert f"{field} above 1" in why(found)
 
@@ -176,7 +177,6 @@ def test_one_output_token_has_no_tpot() -> None:
     [
         ({"weights": "mxfp4", "engine": "vllm-ascend", "gpu": "ascend-910c-die"}, "weight precision"),
         ({"kv": "int8"}, "cache precision"),
-        ({"prefill": "disaggregated"}, "disaggregated"),
     ],
 )
 def test_what_the_engine_does_not_serve(changes: dict[str, str], words: str) -> None:
@@ -184,6 +184,20 @@ def test_what_the_engine_does_not_serve(changes: dict[str, str], words: str) -> 
     assert binds(found) == "engine"
     assert words in why(found)
     assert not found.engine_ok[0]
+
+
+def test_what_is_not_modelled_is_not_blamed_on_the_engine() -> None:
+    found = row(llama(prefill="disaggregated"), tp=8)
+    assert "not modelled" in why(found)
+    assert found.engine_ok[0]
+    assert not found.meets_sla[0]
+    assert np.isnan(found.tpot_ms[0])
+
+
+def test_nothing_is_sized_for_a_promise_that_no_batch_keeps() -> None:
+    found = row(llama(weights="fp8", qps=20.0, sla_ttft_ms=50.0), tp=4)
+    assert np.isnan(found.gpus[0])
+    assert np.isnan(found.usd_per_hour[0])
 
 
 @pytest.mark.parametrize(("batch", "words"), [(1e6, "larger than the cache pool"), (1000, "promise at this batch")])

@@ -1,0 +1,114 @@
+"""How far a verdict is to be trusted, what would keep a promise that breaks, and at what point a fleet really runs."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+
+from planner.catalog.version import catalogue_version
+from planner.nearest import keeping_tp
+from planner.plan import CurvePoint, Note, Plans
+from planner.setting import Setting
+from planner.units import show, whole
+
+LOADED_TTFT = 2.0
+"""Measured over predicted TTFT under closed-loop load (docs/VALIDATION.md: predictions are about half)."""
+
+Curve: TypeAlias = tuple[CurvePoint, ...]
+"""TPOT over batch of one replica, by batch."""
+
+
+def doubts(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
+    """Remarks on one plan whose speed is known."""
+    stale = _stale(setting)
+    if not np.isfinite(row.ttft_ms[0]) or not row.fits[0]:
+        return stale
+    if not row.meets_sla[0]:
+        return (*_overloaded(setting, row), *_promise(setting, row), *stale)
+    if not setting.convention.overheads:
+        return stale
+    return (*_band(setting, row, curve), *_ttft(setting, row), *_rate(setting, row, curve), *stale)
+
+
+def _band(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
+    """Whether the promise lies inside the band of the estimate."""
+    promise, high = setting.scenario.sla_tpot_ms, float(row.tpot_high_ms[0])
+    if not high > promise:
+        return ()
+    span = f"{show(float(row.tpot_low_ms[0]), 'ms')} to {show(high, 'ms')}"
+    safe = _batch_within(curve, promise)
+    text = f"The 80 % band of TPOT is {span}: the promise of {show(promise, 'ms')} lies inside it. "
+    return (
+        Note("band", text + f"Up to {whole(safe)} concurrent requests all of it keeps the promise.", "sla_tpot_ms"),
+    )
+
+
+def _batch_within(curve: Curve, promise: float) -> float:
+    """The largest batch at which the upper end of the band keeps the promise, between points of the curve; 0 for none."""
+    highs = [point.tpot_high_ms for point in curve]
+    if not highs or highs[0] > promise:
+        return 0.0
+    return math.floor(np.interp(promise, highs, [point.batch for point in curve]))
+
+
+def _ttft(setting: Setting, row: Plans) -> tuple[Note, ...]:
+    """Whether TTFT under load may break a promise that an idle replica keeps."""
+    promise, ttft = setting.scenario.sla_ttft_ms, float(row.ttft_ms[0])
+    if ttft * LOADED_TTFT <= promise:
+        return ()
+    text = (
+        f"TTFT of {show(ttft, 'ms')} is without queues. Public measurements under load are about {LOADED_TTFT:g} times what "
+        f"is predicted here: {show(promise, 'ms')} may not hold."
+    )
+    return (Note("ttft_bound", text, "sla_ttft_ms"),)
+
+
+def _promise(setting: Setting, row: Plans) -> tuple[Note, ...]:
+    """What can be promised when nothing keeps the promise, and the layout that would keep it."""
+    if row.b_max_sla[0] >= 1.0:
+        return ()
+    reach = f"At batch 1 this layout reaches TTFT {show(float(row.ttft_ms[0]), 'ms')}"
+    tpot = f" and TPOT {show(float(row.tpot_ms[0]), 'ms')}" if np.isfinite(row.tpot_ms[0]) else ""
+    tp = keeping_tp(setting)
+    other = "no tp of this accelerator keeps the promise" if tp is None else f"tp={tp} keeps the promise"
+    return (Note("promise", f"{reach}{tpot}; {other}.", "tp"),)
+
+
+def _overloaded(setting: Setting, row: Plans) -> tuple[Note, ...]:
+    """What fixed replicas carry, and how many would do."""
+    asked, rate = setting.scenario, float(row.output_tok_s[0])
+    if asked.fix_replicas is None or asked.qps * asked.osl <= asked.fix_replicas * rate:
+        return ()
+    carried = asked.fix_replicas * rate / asked.osl
+    needed = math.ceil(asked.qps * asked.osl / (rate * asked.load))
+    text = f"The fixed replicas carry {show(carried)} of {show(asked.qps)} requests/s; {needed:,} replicas would do."
+    return (Note("overloaded", text, "fix_replicas"),)
+
+
+def _rate(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
+    """The batch and TPOT at which replicas run at the asked rate, below the operating batch; and a load above the asked one."""
+    asked = setting.scenario
+    serving = float(row.replicas[0]) - asked.spare
+    if asked.qps == 0 or not serving >= 1.0:
+        return ()
+    wanted, full = asked.qps * asked.osl / serving, float(row.output_tok_s[0])
+    batch = float(np.interp(wanted, [point.output_tok_s for point in curve], [point.batch for point in curve]))
+    tpot = float(np.interp(batch, [point.batch for point in curve], [point.tpot_ms for point in curve]))
+    point = f"{whole(max(round(batch), 1))} requests at a TPOT of {show(tpot, 'ms')}"
+    text = f"At the asked rate each replica runs about {point}: {show(wanted / full, '%')} of its throughput."
+    notes = [Note("at_rate", text, "qps")]
+    if wanted > asked.load * full * (1 + 1e-9):
+        over = f"The fixed replicas run at {show(wanted / full, '%')} of their throughput, above load = {asked.load:g}."
+        notes.insert(0, Note("over_load", over, "fix_replicas"))
+    return tuple(notes)
+
+
+def _stale(setting: Setting) -> tuple[Note, ...]:
+    """Whether the scenario was made with another catalogue."""
+    made, today = setting.scenario.c, catalogue_version()
+    if made is None or made == today:
+        return ()
+    text = f"Made with catalogue {made}; today's is {today}: where a fact has changed since, so have the numbers."
+    return (Note("catalogue", text, "c"),)
