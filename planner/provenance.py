@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
+from planner.catalog.prices import counted_prices
+from planner.physics import forward
 from planner.setting import Setting
+from planner.specs.layout import layout
 from planner.specs.model import ExpertFFN
+from planner.work import ONE, ZERO
 
 
 def assumptions(setting: Setting) -> tuple[str, ...]:
@@ -36,19 +42,51 @@ def _engine(setting: Setting) -> tuple[str, ...]:
     return (f"Engine {engine.name} {engine.version}: memory share {setting.utilisation:g}, {limits}.",)
 
 
+SPEEDLESS = ("release_year", "tdp", "date")
+"""Accelerator facts that no plan uses."""
+
+
 def sources(setting: Setting) -> tuple[str, ...]:
-    """Where model, accelerator, engine, speed constants and price come from, with dates."""
+    """Where model, accelerator, engine, speed constants and price of this plan come from, with dates."""
     model, gpu, engine = setting.model, setting.gpu, setting.engine
-    found = [
+    return (
         f"Model {model.name}: {model.source} ({model.date})",
-        *(f"{gpu.name}, {field}: {source}" for field, source in sorted(gpu.sources.items())),
-        *(f"{engine.name} {engine.version}, {field}: {source}" for field, source in sorted(engine.sources.items())),
-        *sorted({f"Speed constants: {law.source}" for law in setting.profile.laws.values() if law.source}),
+        *(f"{gpu.name}, {name}: {text}" for name, text in sorted(gpu.sources.items()) if name not in SPEEDLESS),
+        *(f"{engine.name} {engine.version}, {name}: {text}" for name, text in sorted(engine.sources.items())),
+        *_speeds(setting),
+        *_prices(setting),
+    )
+
+
+def _speeds(setting: Setting) -> tuple[str, ...]:
+    """The law of every operator kind and precision that this plan's passes use."""
+    laws = ((kind, precision, setting.profile.law(kind, precision)) for kind, precision in _used(setting.machine))
+    found = [
+        f"Speed of {kind} in {precision} ({law.tag}): {law.source}{_remark(law.note)}" for kind, precision, law in laws
     ]
-    if setting.cost.quoted is not None:
-        quoted = setting.cost.quoted
-        found.append(f"Price: {quoted.provider} {quoted.sku}, {quoted.source} ({quoted.date})")
-    elif setting.cost.default is not None:
-        newest = setting.cost.default
-        found.append(f"Price: median of {newest.count} prices, {newest.oldest} to {newest.newest}")
-    return tuple(found)
+    return (*found, f"Speed of all-reduce ({setting.profile.all_reduce.tag}): {setting.profile.all_reduce.source}")
+
+
+@functools.lru_cache(maxsize=256)
+def _used(machine: forward.Machine) -> tuple[tuple[str, str], ...]:
+    """Operator kinds and precisions of a machine's passes."""
+    placed = forward.place(machine, layout())
+    step = forward.Pass(ONE, ONE, ONE, ONE, ZERO, ONE)
+    works = [entry.work for entry in forward.forward(placed, step) if entry.work.kind not in ("host", "all_reduce")]
+    return tuple(dict.fromkeys((work.kind, work.precision) for work in works))
+
+
+def _remark(note: str) -> str:
+    return f"; {note}" if note else ""
+
+
+def _prices(setting: Setting) -> tuple[str, ...]:
+    """Every price that a default was taken from, or that the price is the scenario's own."""
+    asked = setting.scenario
+    if asked.price is not None:
+        return ("Price: given in the scenario",)
+    counted = counted_prices(asked.gpu, kind=asked.price_kind, provider=asked.provider)
+    return tuple(
+        f"Price: {p.provider}{f' {p.sku}' if p.sku else ''}, ${p.usd_per_hour:.2f} ({p.date}): {p.source}"
+        for p in counted
+    )

@@ -154,7 +154,7 @@ def _borrowed_notes(look: Lookup) -> Iterator[str]:
     if look.accelerator.scale_up_bandwidth is None:
         yield f"Its scale-up bandwidth is unknown: all-reduce as on {look.lender}, in the widest band."
     if look.accelerator.vendor not in serving().band.borrowed_vendors:
-        yield f"No law of a {look.accelerator.vendor} accelerator was confirmed by measurements: the widest band."
+        yield f"No law of accelerators by {look.accelerator.vendor} was confirmed by measurements: the widest band."
 
 
 def _textbook(accelerator: Accelerator) -> Profile:

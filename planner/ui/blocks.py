@@ -6,12 +6,10 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
 import streamlit as st
 
 from planner.answer import answer
 from planner.catalog.version import catalogue_version
-from planner.nearest import nearest_fit
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
@@ -49,11 +47,20 @@ def catalogue() -> None:
 
 def beside(plan: Plan) -> None:
     """Links that stand beside the answer: the nearest plan that fits, the real model of a textbook plan."""
-    note = next((note for note in plan.notes if note.code == "nearest_fit"), None)
-    if note is not None and (nearest := nearest_fit(plan.scenario)) is not None:
-        _link(note.text, say("open_nearest"), nearest)
+    if (nearest := _nearest(plan)) is not None:
+        _link(nearest[0], say("open_nearest"), nearest[1])
     if (found := words.twin(plan.scenario)) is not None:
         _link(found[0], say("open_twin"), found[1])
+
+
+def _nearest(plan: Plan) -> tuple[str, Scenario] | None:
+    """Where to go when the plan does not fit, or no batch keeps its SLA."""
+    if any(note.code == "nearest_fit" for note in plan.notes):
+        return words.nearest(plan.scenario)
+    if plan.fits and plan.engine_ok and not plan.meets_sla and plan.b_max_sla == 0:
+        found = words.nearest(plan.scenario)
+        return found if found is not None and "keeps" in found[0] else None
+    return None
 
 
 def _link(text: str, label: str, scenario: Scenario) -> None:
@@ -71,9 +78,8 @@ def tiles(plan: Plan) -> None:
         late = plan.tpot_ms is not None and plan.tpot_ms > plan.scenario.sla_tpot_ms
         tone: Tone = "inverse" if late else "off"
         show.tile(say("tile_tpot"), shown(plan.tpot_ms, "ms"), words.margin(plan), tone, words.why_tpot(plan))
-        show.tile(
-            say("tile_rate"), shown(plan.goodput_tok_s_gpu, "tok/s"), words.throughput(plan), source=say("why_rate")
-        )
+        none: Tone = "off" if plan.meets_sla else "inverse"
+        show.tile(say("tile_rate"), words.rate(plan), words.throughput(plan), none, say("why_rate"))
         show.tile(say("tile_cost"), shown(plan.usd_per_m_goodput, "$"), words.hourly(plan), source=say("why_cost"))
 
 
@@ -93,8 +99,9 @@ def curve(plan: Plan) -> None:
     with show.card(say("curve"), "card_curve"):
         show.finding(words.curve(plan))
         draw(curve_chart.curve(mode()), data.curve(plan), say("curve_alt"))
+        st.caption(show.plain(words.marks(plan)))
         formats = {
-            "TPOT, ms": "%.1f", "Low, ms": "%.1f", "High, ms": "%.1f", "Output tok/s": "%,.0f", "$ per M output": "%.3f",
+            "TPOT, ms": "%.1f", "Low": "%.1f", "High": "%.1f", "Output tok/s": "%,.0f", "$/M output": "%.3f",
         }  # fmt: skip
         show.behind(
             say("table"), "_curve_table", lambda: show.table(data.curve_table(plan), say("curve"), formats, 300)
@@ -104,7 +111,7 @@ def curve(plan: Plan) -> None:
 def layouts(plan: Plan) -> None:
     """Instead of a speed that there is not: what each tensor-parallel degree would hold."""
     with show.card(say("layouts"), "card_layouts"):
-        show.finding(say("no_curve"))
+        show.finding(words.layouts(plan))
         show.figures(say("layouts"), data.LAYOUT_HEADER, data.layout_table(plan), words=frozenset({3}))
 
 
@@ -130,17 +137,32 @@ def cost(plan: Plan) -> None:
 def notes(plan: Plan) -> None:
     """Warnings, assumptions and sources."""
     with show.card(say("notes"), "card_notes"):
-        said = [note.text for note in plan.notes if note.field != "price"]
+        said = [note.text for note in plan.notes if note.field != "price" and note.code != "nearest_fit"]
         if said:
             show.lines(said)
         else:
             show.finding(say("no_notes"))
         show.behind(say("assumptions"), "_assumptions", lambda: show.lines(plan.assumptions))
-        show.behind(say("sources"), "_sources", lambda: show.table(_sources(plan), say("sources"), height=320))
+        show.behind(say("sources"), "_sources", lambda: _sources(plan))
         if TRUST.exists():
             st.page_link(TRUST, label=say("worked"), icon=":material/function:")
 
 
-def _sources(plan: Plan) -> pa.Table:
-    found = [line.partition(": ") for line in plan.sources]
-    return pa.table({"What": [what for what, _, _ in found], "Says who": [who for _, _, who in found]})
+def _sources(plan: Plan) -> None:
+    """Who says what: one row a source, with all that comes from it."""
+    found: dict[str, list[str]] = {}
+    for line in plan.sources:
+        what, _, who = line.partition(": ")
+        found.setdefault(who, []).append(what)
+    rows = [(_joined(what), who) for who, what in found.items()]
+    show.figures(say("sources"), ("What", "Says who"), rows, words=frozenset({1}))
+
+
+def _joined(names: list[str]) -> str:
+    """Names in a row; what begins as its forerunner does, as `H100, memory_gb` after `H100, tdp_w`, is cut short."""
+    said, before = [], ""
+    for name in names:
+        owner, comma, rest = name.partition(", ")
+        said.append(rest if comma and owner == before else name)
+        before = owner
+    return ", ".join(said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from html import escape
+from typing import Final
 
 import streamlit as st
 
@@ -13,6 +14,9 @@ from planner.ui import show
 from planner.ui.link import anchor
 from planner.ui.text import language, say
 from planner.ui.theme import mode
+
+ROW: Final = "display:flex;flex-wrap:wrap;justify-content:space-between;column-gap:1.5rem;padding:.15rem 0"
+"""An entry: the preset to the left, its real twin to the right."""
 
 
 def menu() -> None:
@@ -40,14 +44,15 @@ def _worked(_: str) -> str:
 
 def _group(title: str, entries: list[str]) -> str:
     heading = f'<p style="margin:0 0 .35rem;font-weight:600">{escape(title)}</p>'
-    return f'{heading}<ul style="margin:0 0 .5rem;padding-left:1.1rem">{"".join(entries)}</ul>'
+    return f'{heading}<ul style="margin:0 0 .5rem;padding:0;list-style:none">{"".join(entries)}</ul>'
 
 
 def _entry(item: Preset) -> str:
     link = show.anchor(anchor(item.scenario), item.title)
     if item.real is None:
-        return f"<li>{link}</li>"
-    return f"<li>{link} · {show.anchor(anchor(preset(item.real).scenario), say('real_twin'))}</li>"
+        return f'<li style="{ROW}">{link}</li>'
+    real = show.anchor(anchor(preset(item.real).scenario), say("real_twin"))
+    return f'<li style="{ROW}">{link}<span style="white-space:nowrap">{real}</span></li>'
 
 
 def twin_of(scenario: Scenario) -> Scenario | None:

@@ -13,6 +13,7 @@ import streamlit as st
 
 from planner.ui.text import say
 from planner.ui.theme import mode, palette
+from planner.units import DASH
 
 Tone = Literal["off", "normal", "inverse"]
 ROW_PIXELS: Final = 29
@@ -48,9 +49,9 @@ def verdict(holds: bool | None, yes: str, no: str, unknown: str = "") -> None:
 def tile(label: str, value: str, remark: str, tone: Tone = "off", source: str | None = None) -> None:
     """One figure with what it means below it and where it comes from behind its question mark."""
     st.metric(
-        label,
+        plain(label),
         plain(value),
-        plain(remark),
+        None if remark == DASH else plain(remark),
         delta_color=tone,
         delta_arrow="off",
         border=True,
@@ -99,6 +100,7 @@ def _cells(texts: Sequence[str], words: frozenset[int], title: bool = False) -> 
     """Cells of one row of `figures`; titles of columns in the muted ink."""
     ink = palette(mode())
     look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;font-weight:400;vertical-align:top"
+    look += ";overflow-wrap:anywhere" if words else ""
     look += f";color:{ink.muted}" if title else ""
     sides = ["left" if at == 0 or at in words else "right;white-space:nowrap" for at in range(len(texts))]
     names = ['th scope="col"' if title else 'th scope="row"' if at == 0 else "td" for at in range(len(texts))]

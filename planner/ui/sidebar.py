@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,7 @@ from planner.ui.text import say
 from planner.units import significant, whole
 
 DRAFT_FIELDS: Final = ("accept", "draft")
+PAIR_PIXELS: Final = 100
 ODD_DEGREES: Final = "_odd_degrees"
 """Degrees beyond the menu that a link asked for: they stay on it."""
 
@@ -51,13 +53,14 @@ def _main(first: Scenario) -> None:
     menu("weights")
     menu("gpu", accelerator_ids())
     choice("tp", _degrees(first.tp))
-    left, right = st.columns(2, gap="small")
-    with left:
-        number("isl")
-        number("qps")
-    with right:
-        number("osl")
-        number("sla_tpot_ms")
+    with _pairs():
+        for field in ("isl", "osl", "qps", "sla_tpot_ms"):
+            number(field)
+
+
+def _pairs() -> AbstractContextManager[object]:
+    """Two inputs a row, in reading order, also on a phone, where columns would stand below each other."""
+    return st.grid(2, min_column_width=PAIR_PIXELS, gap="small")
 
 
 def _degrees(asked: int) -> list[int]:
@@ -69,16 +72,18 @@ def _degrees(asked: int) -> list[int]:
 def _sections() -> None:
     """Everything else, in compact expanders."""
     for section in SECTIONS:
-        holder = st.expander(say(section.title), type="compact", key=f"_{section.title}", on_change="rerun")
-        if holder.open or _touched(section.fields):
+        touched = _touched(section.fields)
+        title = say("some_set", title=say(section.title), count=str(touched)) if touched else say(section.title)
+        holder = st.expander(title, type="compact", key=f"_{section.title}", on_change="rerun")
+        if holder.open or touched:
             with holder:
                 section.draw()
 
 
-def _touched(fields: tuple[str, ...]) -> bool:
-    """Whether some input of a section differs from its default; a section that is closed and untouched is not drawn."""
-    return any(
-        field in st.query_params or (field in st.session_state and st.session_state[field] != untouched(field))
+def _touched(fields: tuple[str, ...]) -> int:
+    """How many inputs of a section differ from their defaults; a section that is closed and untouched is not drawn."""
+    return sum(
+        st.session_state[field] != untouched(field) if field in st.session_state else field in st.query_params
         for field in fields
     )
 
@@ -94,9 +99,8 @@ def _precision() -> None:
 
 
 def _layout() -> None:
-    left, right = st.columns(2, gap="small")
-    for index, field in enumerate(("pp", "dp", "ep", "cp", "dcp", "redundant")):
-        with right if index % 2 else left:
+    with _pairs():
+        for field in ("pp", "dp", "ep", "cp", "dcp", "redundant"):
             number(field)
     number("imbalance", placeholder="expected from routing")
     choice("overlap", ("off", "on"))
@@ -117,9 +121,8 @@ def _workload() -> None:
 def _pool() -> None:
     """The prefill pool, while there is one."""
     menu("prefill_gpu", accelerator_ids(), placeholder="–")
-    left, right = st.columns(2, gap="small")
-    for index, field in enumerate(("prefill_tp", "prefill_workers", "decode_workers", "kv_link_eff")):
-        with right if index % 2 else left:
+    with _pairs():
+        for field in ("prefill_tp", "prefill_workers", "decode_workers", "kv_link_eff"):
             number(field, placeholder="–")
 
 
@@ -129,10 +132,8 @@ def _engine() -> None:
     number("at_batch", placeholder="the largest that keeps the SLA")
     number("util", placeholder=f"{own.memory_utilisation:g}, {own.name}'s own")
     number("max_len", placeholder="the model's own")
-    left, right = st.columns(2, gap="small")
-    with left:
+    with _pairs():
         number("max_seqs", placeholder=whole(own.max_num_seqs))
-    with right:
         number("token_budget", placeholder=whole(own.token_budget))
 
 
@@ -142,10 +143,8 @@ def _cost() -> None:
     menu("price_kind")
     menu("provider", providers(), placeholder="all")
     share("load")
-    left, right = st.columns(2, gap="small")
-    with left:
-        number("fix_replicas", placeholder="from requests/s")
-    with right:
+    with _pairs():
+        number("fix_replicas", placeholder="auto")
         number("spare")
 
 

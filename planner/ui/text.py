@@ -68,7 +68,7 @@ EN: Final = {
     "trust_help": "Why believe the numbers: predictions beside measurements, formulas, sources, limits.",
     "empty": "engine's own",
     "presets": "Presets",
-    "start_today": "Start from today",
+    "start_today": "Start here",
     "worked_examples": "The articles' worked examples",
     "real_twin": "on the real model",
     "undo": "Undo",
@@ -82,10 +82,10 @@ EN: Final = {
     "too_large": "the file has {size} bytes: it must have at most {limit}",
     "not_utf8": "the file must be text in UTF-8",
     "section_promise": "TTFT and percentile",
-    "section_precision": "Cache and speeds",
+    "section_precision": "KV cache and speeds",
     "section_layout": "Layout beyond TP",
     "section_workload": "Workload and techniques",
-    "section_engine": "Engine limits",
+    "section_engine": "Engine and its limits",
     "section_cost": "Replicas and price",
     "section_page": "Language",
     "link_refused": "This link cannot be planned as it is.",
@@ -107,7 +107,7 @@ EN: Final = {
     "tile_batch": "Batch per replica",
     "tile_tpot": "TPOT",
     "tile_rate": "Throughput per GPU",
-    "tile_cost": "Million good tokens",
+    "tile_cost": "$ per M good tokens",
     "memory": "Memory per GPU",
     "curve": "TPOT against batch",
     "step": "Where the time of a step goes",
@@ -118,16 +118,16 @@ EN: Final = {
     "memory_alt": "One bar: what the memory of the tightest GPU holds, with marks where usable and physical memory end",
     "curve_alt": "TPOT over batch with its 80 % band, the SLA, the largest batch by SLA and by KV cache, and the operating point",
     "step_alt": "One bar per group of operators: milliseconds of one decode step, share, and what bounds it",
-    "no_notes": "Nothing to warn of.",
+    "no_notes": "Nothing else to warn of.",
     "assumptions": "Assumptions",
     "sources": "Says who: sources of every input",
     "worked": "Every formula with this plan's numbers in it",
-    "no_curve": "This layout cannot be served, so it has no speed. Other tensor-parallel degrees hold:",
-    "layouts": "Layouts",
-    "open_nearest": "Open it",
-    "open_twin": "Open it",
+    "layouts": "What other layouts hold",
+    "open_nearest": "Open this plan",
+    "open_twin": "Open this plan",
+    "some_set": "{title} · {count} set",
     "why_gpus": "Replicas × GPUs per replica. Replicas: requests/s ÷ (usable share × what one carries), rounded up, plus spares.",
-    "why_rate": "Output tokens a second of one replica at this batch ÷ its GPUs; counted only while the SLA is kept.",
+    "why_rate": "Output tokens a second of one replica at this batch ÷ its GPUs. Good are those within the SLA.",
     "why_cost": "Dollars an hour of all GPUs ÷ good output tokens an hour.",
     "share_hint": "The address of this page is the plan. Link and command below carry the price and the catalogue's version too.",
     "link": "Link",
@@ -167,7 +167,7 @@ ZH: Final = {
     "tile_gpus": "GPU 数",
     "tile_batch": "每副本并发",
     "tile_rate": "单卡吞吐",
-    "tile_cost": "每百万有效 token",
+    "tile_cost": "$ / 百万有效 token",
     "memory": "单卡显存",
     "curve": "TPOT 与并发",
     "step": "一步的时间去向",
@@ -183,8 +183,8 @@ ZH: Final = {
 
 def language() -> str:
     """The language asked for, else the browser's when it is one of ours."""
-    asked = st.session_state.get("lang")
-    if asked:
+    asked = st.session_state["lang"] if "lang" in st.session_state else st.query_params.get("lang")
+    if asked in ("en", "zh"):
         return str(asked)
     return "zh" if (st.context.locale or "").lower().startswith("zh") else "en"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, Literal
 
 import pandas as pd
 import streamlit as st
@@ -22,6 +22,9 @@ from planner.units import whole
 
 HEIGHT: Final = 460
 LOWER: Final = 320
+ROW_PIXELS: Final = 36
+FINISHED: Final = ("Corner p", "Timings", "Median error, %", "Per instance")
+"""Columns of finished numbers: they stand to the right, as numbers do."""
 
 
 def section(scenario: Scenario) -> None:
@@ -54,13 +57,15 @@ def _counts() -> str:
 def table(frame: pd.DataFrame, alt: str, height: int = HEIGHT) -> None:
     """A table of facts; an empty cell of a number says that it is unknown."""
     numbers = (str(name) for name in frame.select_dtypes("number").columns)
-    formats = {name: st.column_config.NumberColumn(format=_format(name)) for name in numbers}
-    st.dataframe(frame, hide_index=True, alt=alt, column_config=formats, height=height, placeholder=word("unknown"))
+    formats: dict[str, Any] = {name: st.column_config.NumberColumn(format=_format(name)) for name in numbers}
+    formats |= {name: st.column_config.TextColumn(alignment="right") for name in FINISHED if name not in formats}
+    tall: int | Literal["content"] = "content" if len(frame) <= height // ROW_PIXELS else height
+    st.dataframe(frame, hide_index=True, alt=alt, column_config=formats, height=tall, placeholder=word("unknown"))
 
 
 def _format(name: str) -> str:
     """How a column's numbers are written: by its unit."""
-    if name.endswith("/h") or name.startswith("Price"):
+    if name.endswith("/h") or name.startswith("Price per"):
         return "%.2f"
     if name.startswith("Released"):
         return "%d"

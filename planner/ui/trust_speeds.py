@@ -104,7 +104,7 @@ def _row(
     return {
         "Constant": name,
         "Value": value,
-        "Unit": unit,
+        "Unit": {"us": "µs", "1": "ratio"}.get(unit, unit),
         "Range over fits": span,
         "By engine": engines,
         "Tag": tag,
@@ -142,10 +142,10 @@ def _bands() -> Iterator[dict[str, Any]]:
 def _eras() -> Iterator[dict[str, Any]]:
     for era in serving().era:
         versions = f"{era.engine} {era.from_version} to below {era.below}"
-        yield _row(f"host time per sequence, {versions}", era.host_sequence_us, "us", "fitted", era.source, era.date)
+        yield _row(f"host time per sequence, {versions}", era.host_sequence_us, "µs", "fitted", era.source, era.date)
         for extra in era.expert_layer_extra:
             where = f"block-FP8 expert layer, {versions}, {', '.join(extra.accelerators)}"
-            yield _row(where, extra.value_us, "us", "fitted", era.source, era.date)
+            yield _row(where, extra.value_us, "µs", "fitted", era.source, era.date)
 
 
 def _borrowers() -> Iterator[dict[str, Any]]:

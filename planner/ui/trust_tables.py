@@ -189,7 +189,7 @@ def engine_table() -> pd.DataFrame:
     return frame(
         {
             "Engine": record.name,
-            "From version": era.since,
+            "From version": "any" if era.since == "0" else era.since,
             "Read from": era.version,
             "Rule": rule,
             "Value": value,

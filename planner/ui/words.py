@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from planner.answer import BOUND_BY, devices
 from planner.candidates import candidates
 from planner.evaluate import evaluate
 from planner.measured import measured_points
+from planner.nearest import nearest_fit
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
 from planner.specs.spelling import decimal
 from planner.ui.charts import GROUPS
-from planner.ui.data import bound_of, of_group
+from planner.ui.data import KEEPS, asked, bound_of, layout_table, of_group
 from planner.ui.presets import twin_of
+from planner.ui.text import label_of
 from planner.units import DASH, gigabytes, show, whole
 
 LOOSER = 1.5
 """How much longer a TPOT is tried, to say what the promise costs."""
+
+CHANGES = ("gpu", "engine", "weights", "tp", "pp", "dp", "ep", "cp", "dcp", "at_batch")
+"""Fields in which the nearest plan that fits may differ."""
 
 SHORT = {"engine": "engine", "layout": "layout"}
 """What limits, where there is room for one word."""
@@ -41,7 +47,7 @@ def context(plan: Plan) -> str:
             f"{setting.engine.name} {setting.engine.version}",
             f"{s.isl:,} tokens in{cached}, {s.osl:,} out",
             demand,
-            f"TTFT ≤ {show(s.sla_ttft_ms, 'ms')}, TPOT ≤ {show(s.sla_tpot_ms, 'ms')} at P{s.sla_pct:g}",
+            f"TTFT ≤ {asked(s.sla_ttft_ms)}, TPOT ≤ {asked(s.sla_tpot_ms)} at P{s.sla_pct:g}",
         )
     )
 
@@ -63,16 +69,25 @@ def batch_limit(plan: Plan) -> str:
 
 def replicas(plan: Plan) -> str:
     """How the GPUs come about."""
-    each = f"{whole(plan.gpus_per_replica)} per replica"
-    return f"{whole(plan.replicas)} × {each}" if plan.fits and plan.tpot_ms is not None else each
+    if not plan.fits or plan.tpot_ms is None or plan.replicas is None:
+        return f"{whole(plan.gpus_per_replica)} per replica"
+    return f"{whole(plan.replicas)} replica{'' if plan.replicas == 1 else 's'} of {whole(plan.gpus_per_replica)}"
 
 
 def throughput(plan: Plan) -> str:
-    """Output tokens of all replicas, and whether they count."""
+    """Output tokens of all replicas, or that none of them count."""
     if plan.output_tok_s is None:
         return DASH
-    total = show(plan.output_tok_s * ((plan.replicas or 0) - plan.scenario.spare), "tok/s")
-    return f"{total} in all" if plan.meets_sla else f"{total}, none good"
+    if not plan.meets_sla:
+        return "none within the SLA"
+    return f"{show(plan.output_tok_s * ((plan.replicas or 0) - plan.scenario.spare), 'tok/s')} in all"
+
+
+def rate(plan: Plan) -> str:
+    """Output tokens a second of one GPU of a serving replica: good ones, or, when the SLA is broken, those there are."""
+    if plan.output_tok_s is None or plan.meets_sla:
+        return show(plan.goodput_tok_s_gpu, "tok/s")
+    return show(plan.output_tok_s / plan.gpus_per_replica, "tok/s")
 
 
 def hourly(plan: Plan) -> str:
@@ -105,17 +120,38 @@ def memory(plan: Plan) -> str:
 def curve(plan: Plan) -> str:
     """What the TPOT curve shows."""
     by_sla, by_kv = plan.b_max_sla, plan.b_max_kv
-    points = len(measured_points(plan.scenario))
-    beside = (
-        f" Triangles: {points} public measurement{'' if points == 1 else 's'} of this configuration." if points else ""
-    )
-    ttft = f"TTFT is {show(plan.ttft_ms, 'ms')} of {show(plan.scenario.sla_ttft_ms, 'ms')}.{beside}"
+    ttft = f"TTFT is {show(plan.ttft_ms, 'ms')} of {asked(plan.scenario.sla_ttft_ms)}."
     if by_sla == 0:
         return f"No batch keeps the SLA; the KV cache would hold {whole(by_kv)}. {ttft}"
     first = "The SLA" if by_sla <= by_kv else "The KV cache"
     if plan.b_max < min(by_sla, by_kv):
         first = f"The engine's own limit of {whole(plan.b_max)}"
     return f"{first} binds first: {whole(by_sla)} requests by SLA, {whole(by_kv)} by KV cache. {ttft}"
+
+
+def marks(plan: Plan) -> str:
+    """What the marks of the TPOT curve mean."""
+    points = len(measured_points(plan.scenario))
+    public = f" Triangles: {points} public measurement{'' if points == 1 else 's'} of it." if points else ""
+    return f"Line: estimate, with its 80 % band. Dot: this plan. Dotted: the largest batch under each limit.{public}"
+
+
+def layouts(plan: Plan) -> str:
+    """Which tensor-parallel degrees would do instead."""
+    table = layout_table(plan)
+    good = [tp for tp, _, _, verdict in table if verdict == KEEPS]
+    fitting = [tp for tp, batch, _, _ in table if batch != DASH]
+    first = "This layout cannot be served, so it has no speed."
+    if good:
+        return f"{first} With the rest unchanged, TP {_listed(good)} would keep the SLA."
+    if fitting:
+        return f"{first} With the rest unchanged, TP {_listed(fitting)} would fit, and break the SLA."
+    return f"{first} With the rest unchanged, no other tensor-parallel degree can be served either."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a list of words."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def step(plan: Plan) -> str:
@@ -135,6 +171,8 @@ def cost(plan: Plan) -> str:
     """What the plan costs, when there is nothing more to say about it."""
     if plan.usd_per_hour is None:
         return "No cost is shown: no price is known."
+    if not plan.meets_sla:
+        return "No token is within the SLA, so good tokens have no price."
     return f"{whole(plan.gpus)} GPUs for {show(plan.usd_per_hour, '$')} an hour."
 
 
@@ -144,7 +182,7 @@ def costs(plan: Plan) -> list[tuple[str, str]]:
     return [
         ("GPUs", whole(plan.gpus)),
         (f"Price of a {setting.gpu.unit}-hour", show(setting.cost.price, "$")),
-        ("An hour", show(plan.usd_per_hour, "$")),
+        ("All GPUs, an hour", show(plan.usd_per_hour, "$")),
         ("Million output tokens", show(plan.usd_per_m_output, "$")),
         ("Million good tokens", show(plan.usd_per_m_goodput, "$")),
     ]
@@ -154,16 +192,31 @@ def costs(plan: Plan) -> list[tuple[str, str]]:
 def price_of_promise(plan: Plan) -> str:
     """What the promised TPOT costs against one half as long again; empty where TPOT does not bind or no price is known."""
     s, price = plan.scenario, resolve(plan.scenario).cost.price
-    if price is None or plan.output_tok_s is None or s.at_batch is not None or plan.binds != "tpot":
+    if price is None or plan.output_tok_s is None or s.at_batch is not None or not plan.meets_sla:
+        return ""
+    if plan.binds != "tpot":
         return ""
     looser = evaluate(
         s.with_(sla_tpot_ms=s.sla_tpot_ms * LOOSER), candidates(layout(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp))
     )
     ratio = float(looser.output_tok_s[0]) / plan.output_tok_s - 1.0
-    asked, tried = show(s.sla_tpot_ms, "ms"), show(s.sla_tpot_ms * LOOSER, "ms")
+    promised, tried = asked(s.sla_tpot_ms), asked(s.sla_tpot_ms * LOOSER)
     if not ratio > SAME:
         return f"A TPOT of {tried} would not make a token cheaper."
-    return f"TPOT {asked} instead of {tried} costs {show(ratio, '%')} more per token at full use."
+    return f"TPOT {promised} instead of {tried} costs {show(ratio, '%')} more per token at full use."
+
+
+@lru_cache(maxsize=256)
+def nearest(scenario: Scenario) -> tuple[str, Scenario] | None:
+    """The nearest plan that fits or keeps the SLA, when this one does not and one is known: a line and its scenario."""
+    found = nearest_fit(scenario)
+    if found is None or found == scenario:
+        return None
+    row = evaluate(found, candidates(layout(found.tp, found.pp, found.dp, found.ep, found.cp, found.dcp)))
+    changed = [f for f in CHANGES if getattr(found, f) != getattr(scenario, f)] or ["tp"]
+    said = ", ".join(f"{label_of(f)} {getattr(found, f)}" for f in changed)
+    kept = "keeps the SLA" if row.meets_sla[0] else "fits, though it breaks the SLA"
+    return f"The nearest plan that {kept}: {said} on {whole(found.tp)} × {resolve(found).gpu.name}.", found
 
 
 @lru_cache(maxsize=256)

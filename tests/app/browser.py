@@ -49,7 +49,7 @@ IDLE = """() => {
 CONTENT_HEIGHT = """() => Math.max(
     document.documentElement.scrollHeight,
     ...Array.from(document.querySelectorAll('[data-testid="stMain"], [data-testid="stSidebarContent"]'),
-        (box) => box.scrollHeight + box.getBoundingClientRect().top))"""
+        (box) => box.getBoundingClientRect().right > 0 ? box.scrollHeight + box.getBoundingClientRect().top : 0))"""
 
 
 class BrowserMissingError(Exception):

@@ -107,7 +107,7 @@ def test_a_slider_in_a_section_is_in_the_address_and_undo_takes_it_back(open_pag
 
 def test_an_optional_number_can_be_given_and_taken_back(open_page: OpenPage) -> None:
     page = open_page(HALF, charts=3)
-    page.get_by_text("Engine limits").click()
+    page.get_by_text("Engine and its limits").click()
     box = spin(page, "Batch per replica")
     box.fill("32")
     box.press("Enter")
@@ -154,7 +154,7 @@ def test_preset_in_a_link_is_spelled_out(open_page: OpenPage) -> None:
 def test_the_nearest_plan_that_fits_is_a_click_away(open_page: OpenPage) -> None:
     page = open_page("", charts=1)
     assert answer(page).startswith("Does not fit.")
-    page.get_by_role("link", name="Open it").click()
+    page.get_by_role("link", name="Open this plan").click()
     page.wait_for_url("**tp=**")
     harness.settle(page, charts=3)
     assert not answer(page).startswith("Does not fit")
@@ -248,7 +248,7 @@ def test_tampered_links_are_refused_politely(open_page: OpenPage) -> None:
 def test_everybody_can_use_it(open_page: OpenPage, theme: str, width: int) -> None:
     page = open_page(HALF, charts=3, theme=theme, width=width)
     if width > 640:
-        for section in ("TTFT and percentile", "Layout beyond TP", "Workload and techniques", "Engine limits"):
+        for section in ("TTFT and percentile", "Layout beyond TP", "Workload and techniques", "Engine and its limits"):
             page.get_by_text(section, exact=True).click()
         harness.settle(page)
     assert harness.axe_violations(page) == []

@@ -17,7 +17,7 @@ def page() -> None:
     st.title(word("title"), anchor=False)
     st.markdown(word("lead"))
     chosen = st.segmented_control(
-        word("section"), SECTIONS, format_func=word, default=SECTIONS[0], required=True, wrap=True,
+        word("section"), SECTIONS, format_func=_name, default=SECTIONS[0], required=True, wrap=True,
         key="_trust_section", label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
     if chosen == "catalogue":
@@ -26,6 +26,11 @@ def page() -> None:
         trust_limits.section()
     else:
         _arithmetic()
+
+
+def _name(section: str) -> str:
+    """What a section is called."""
+    return word("accuracy_limits" if section == "limits" else section)
 
 
 def _arithmetic() -> None:
