@@ -34,6 +34,15 @@ _ACTIVE: Final = ("=", "+", "-", "@", "\t", "\r")
 Json: TypeAlias = "str | int | float | bool | Mapping[str, Json] | Sequence[Json] | None"
 
 
+MOST_PLANS: Final = 1_000
+"""Most plans that a file may hold."""
+
+MOST_COLUMNS: Final = len(COLUMNS)
+
+MOST_FAULTS: Final = 50
+"""Most faults of a file that are told; a file with more is of another kind."""
+
+
 def to_csv(plans: Sequence[Plan], base: str = "") -> str:
     """One row per plan: RFC 4180 with a byte order mark; encode as UTF-8.
 
@@ -79,8 +88,14 @@ def from_csv(data: str | bytes) -> tuple[Scenario, ...]:
     if not rows:
         raise InputError((Fault("file", "empty", "must begin with a row of column names"),))
     _, header = rows[0]
+    if len(rows) > MOST_PLANS + 1:
+        allowed = f"must hold at most {MOST_PLANS:,} plans, a row each, below the column names"
+        raise InputError((Fault("file", f"{len(rows) - 1:,} rows", allowed),))
+    if len(header) > MOST_COLUMNS:
+        allowed = f"must have at most the {MOST_COLUMNS} columns that Headroom writes"
+        raise InputError((Fault("file", f"{len(header):,} columns", allowed),))
     if faults := (*_unknown(header, COLUMNS, "column"), *_repeated(header), *_ragged(rows[1:], len(header))):
-        raise InputError(faults)
+        raise InputError(faults[:MOST_FAULTS])
     return _all(tuple((line, dict(zip(header, cells, strict=True))) for line, cells in rows[1:]))
 
 
@@ -179,12 +194,14 @@ def _all(rows: Sequence[tuple[int, Mapping[str, str]]]) -> tuple[Scenario, ...]:
     faults: list[Fault] = []
     scenarios: list[Scenario] = []
     for line, cells in rows:
+        if len(faults) >= MOST_FAULTS:
+            break
         try:
             scenarios.append(parse_scenario(dict(_given(cells))))
         except InputError as error:
             faults.extend(Fault(f"line {line}, {fault.field}", fault.value, fault.allowed) for fault in error.faults)
     if faults:
-        raise InputError(tuple(faults))
+        raise InputError(tuple(faults[:MOST_FAULTS]))
     return tuple(scenarios)
 
 

@@ -12,6 +12,7 @@ from planner.case_words import CaseError, Row
 from planner.errors import Fault, HeadroomError, InputError
 from planner.predict_memory import MemoryPrediction, predict_memory
 from planner.predict_serving import ServingPrediction, predict_serving
+from planner.specs.fields import shown
 
 PRED_COLUMNS: Final = (
     "pred_tpot_ms", "pred_ttft_ms", "pred_out_tps_per_gpu", "pred_weights_gib_per_gpu", "pred_kv_gib_per_gpu",
@@ -60,15 +61,19 @@ def read_table(path: Path) -> tuple[list[str], list[Row]]:
             header = list(reader.fieldnames or ())
     except OSError as error:
         raise _refused(path, f"cannot be read: {error.strerror or 'unknown reason'}") from None
-    except (UnicodeDecodeError, csv.Error):
+    except UnicodeDecodeError:
         raise _refused(path, "must be a CSV table in UTF-8") from None
+    except csv.Error as error:
+        raise _refused(path, f"must be a CSV table: {error}") from None
+    except ValueError:
+        raise _refused(path, "must be the name of a file") from None
     if any(None in row for row in rows):
         raise _refused(path, "a row has more cells than the header")
     return header, list(rows)
 
 
 def _refused(path: Path, allowed: str) -> InputError:
-    return InputError((Fault("CASES.csv", path.name[:80], allowed),))
+    return InputError((Fault("CASES.csv", shown(path.name), allowed),))
 
 
 def predict_rows(header: list[str], rows: list[Row]) -> Iterator[Cells]:
@@ -92,7 +97,7 @@ def predictor_of(header: list[str]) -> Callable[[Row], Cells]:
     if {"model", "tp", "mem_util"} <= set(header):
         return _memory_cells
     allowed = "must have the columns model, gpu, engine, isl, osl (serving) or model, tp, mem_util (memory)"
-    raise InputError((Fault("CASES.csv", ", ".join(header)[:80], allowed),))
+    raise InputError((Fault("CASES.csv", shown(", ".join(header)), allowed),))
 
 
 def _safely(predictor: Callable[[Row], Cells], row: Row) -> Cells:

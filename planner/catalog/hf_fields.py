@@ -96,6 +96,9 @@ class Fields:
             return self.optional_integer(key, low, high)
         if not value or len(value) > LAYERS:
             raise self.refuse(key, f"a per-layer list must hold 1 to {LAYERS} values")
+        layers = self._values.get("num_hidden_layers")
+        if isinstance(layers, int) and len(value) != layers:
+            raise self.refuse(key, f"a per-layer list must hold one value for each of {layers} layers")
         if any(not same(item, value[0]) for item in value):
             raise self.refuse(key, "differs from layer to layer, which is not supported")
         return Fields({key: value[0]}, self.scope).optional_integer(key, low, high)

@@ -86,7 +86,7 @@ def _linear_interval(shape: Shape) -> Plan:
 
 def sliding_window(shape: Shape) -> int | None:
     """Tokens that a sliding layer sees, if stated; Gemma 2 files state it under two names."""
-    return shape.fields.synonym(("sliding_window", "sliding_window_size"), high=10**9)
+    return shape.fields.synonym(("sliding_window", "sliding_window_size"), low=1, high=10**9)
 
 
 def _windowed(shape: Shape) -> Plan:

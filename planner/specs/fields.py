@@ -9,6 +9,7 @@ import difflib
 import types
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 
 from annotated_types import Ge, Le
@@ -169,7 +170,12 @@ def _kind(base: Any) -> tuple[Kind, tuple[str, ...]]:
 
 def near(word: str, options: Iterable[str]) -> str:
     """` (did you mean …?)` when one of the options is close to the word, else nothing."""
-    close = difflib.get_close_matches(word.lower()[:80], list(options), n=1, cutoff=0.6)
+    return _near(word.lower()[:80], tuple(options))
+
+
+@lru_cache(maxsize=1024)
+def _near(word: str, options: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(word, options, n=1, cutoff=0.6)
     return f" (did you mean {close[0]}?)" if close else ""
 
 

@@ -35,6 +35,8 @@ def headline(plan: Plan) -> None:
         judged = plan.meets_sla if plan.fits and plan.tpot_ms is not None else None
         show.verdict(judged, say("sla"), say("sla_not"), say("sla_unknown"))
         show.verdict(plan.engine_ok, say("engine_ok", engine=engine), say("engine_not", engine=engine))
+        if count := len(_remarks(plan)):
+            show.hint(say("one_note") if count == 1 else say("many_notes", count=str(count)))
     catalogue()
 
 
@@ -120,7 +122,14 @@ def step(plan: Plan) -> None:
     with show.card(say("step"), "card_step"):
         show.finding(words.step(plan))
         draw(charts.step(mode()), data.step(plan), say("step_alt"))
-        formats = {"ms": "%.3f", "Share, %": "%.1f", "TFLOP": "%.3f", "HBM GB": "%.3f", "Link GB": "%.3f"}
+        formats: dict[str, str | int] = {
+            "ms": "%.3f",
+            "Share, %": "%.1f",
+            "TFLOP": "%.3f",
+            "HBM GB": "%.3f",
+            "Link GB": "%.3f",
+            "Operator": 116,
+        }
         show.behind(say("table"), "_step_table", lambda: show.table(data.step_table(plan), say("step"), formats))
 
 
@@ -137,8 +146,7 @@ def cost(plan: Plan) -> None:
 def notes(plan: Plan) -> None:
     """Warnings, assumptions and sources."""
     with show.card(say("notes"), "card_notes"):
-        said = [note.text for note in plan.notes if note.field != "price" and note.code != "nearest_fit"]
-        if said:
+        if said := _remarks(plan):
             show.lines(said)
         else:
             show.finding(say("no_notes"))
@@ -148,14 +156,18 @@ def notes(plan: Plan) -> None:
             st.page_link(TRUST, label=say("worked"), icon=":material/function:")
 
 
+def _remarks(plan: Plan) -> list[str]:
+    """Notes that stand nowhere else on the page: the price has its card, the nearest plan its link."""
+    return [note.text for note in plan.notes if note.field != "price" and note.code != "nearest_fit"]
+
+
 def _sources(plan: Plan) -> None:
     """Who says what: one row a source, with all that comes from it."""
     found: dict[str, list[str]] = {}
     for line in plan.sources:
         what, _, who = line.partition(": ")
         found.setdefault(who, []).append(what)
-    rows = [(_joined(what), who) for who, what in found.items()]
-    show.figures(say("sources"), ("What", "Says who"), rows, words=frozenset({1}))
+    show.terms([(_joined(what), who) for who, what in found.items()])
 
 
 def _joined(names: list[str]) -> str:

@@ -160,7 +160,7 @@ def step(shown: Mode) -> Spec:
     }
     bars = {
         "data": {"name": "operators"},
-        "mark": {"type": "bar", "height": 14, "yOffset": 9, "stroke": ink.paper, "strokeWidth": 1},
+        "mark": {"type": "bar", "height": 16, "yOffset": 10, "stroke": ink.paper, "strokeWidth": 1},
         "encoding": {
             "y": y,
             "x": {"field": "start", **x},
@@ -172,9 +172,9 @@ def step(shown: Mode) -> Spec:
     said = [
         {
             "data": {"name": "totals"},
-            "mark": {**text(ink.ink), "fontWeight": weight, "align": align, "baseline": "middle", "dy": -8},
+            "mark": {**text(ink.ink), "fontWeight": weight, "align": align, "baseline": "middle", "dy": -9},
             "encoding": {"y": y, "x": {"value": where}, "text": {"field": field}},
         }
         for field, align, where, weight in (("group", "left", 0, 600), ("label", "right", "width", 400))
     ]
-    return chart(ink, 264, [bars, *said])
+    return chart(ink, 300, [bars, *said])

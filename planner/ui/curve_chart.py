@@ -27,7 +27,7 @@ def curve(shown: Mode) -> Spec:
 
 def _batch_axis(ink: Palette) -> Spec:
     title = "Batch: concurrent requests per replica"
-    scale_axis = axis(ink, title, values=BATCHES, format=",d", labelOverlap="greedy")
+    scale_axis = axis(ink, title, values=BATCHES, format=",d", labelOverlap="greedy", grid=False, ticks=True)
     return {"field": "batch", "type": "quantitative", "scale": {"type": "log", "nice": False}, "axis": scale_axis}
 
 

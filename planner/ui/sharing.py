@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from planner.errors import InputError
+from planner.errors import Fault, InputError
 from planner.export import MAX_UPLOAD, from_csv, from_json, to_csv, to_json
 from planner.plan import Plan
 from planner.share import pinned, to_link
@@ -94,4 +94,6 @@ def _read(name: str, content: bytes) -> tuple[Scenario, ...]:
     if name.lower().endswith(".json"):
         return (from_json(content),)
     plans = from_csv(content)
-    return plans or (from_csv(content + b"\r\n"))
+    if not plans:
+        raise InputError((Fault("file", "0 rows", "must hold at least one plan, a row below the column names"),))
+    return plans

@@ -46,10 +46,15 @@ def verdict(holds: bool | None, yes: str, no: str, unknown: str = "") -> None:
         st.badge(plain(no), icon=":material/close:", color="red")
 
 
+def hint(text: str) -> None:
+    """That there is more to read further down."""
+    st.badge(plain(text), icon=":material/info:", color="gray")
+
+
 def tile(label: str, value: str, remark: str, tone: Tone = "off", source: str | None = None) -> None:
     """One figure with what it means below it and where it comes from behind its question mark."""
     st.metric(
-        plain(label),
+        label,
         plain(value),
         None if remark == DASH else plain(remark),
         delta_color=tone,
@@ -71,11 +76,16 @@ def card(title: str, key: str) -> Iterator[None]:
 def table(
     frame: pa.Table,
     alt: str,
-    formats: Mapping[str, str] | None = None,
+    formats: Mapping[str, str | int] | None = None,
     height: int | Literal["auto", "content"] = "auto",
 ) -> None:
-    """A table whose cells are shown as they are."""
-    columns = {name: st.column_config.NumberColumn(format=form) for name, form in (formats or {}).items()}
+    """A table whose cells are shown as they are; `formats` holds a number's format, or the pixels of a column of words."""
+    columns = {
+        name: st.column_config.NumberColumn(format=form)
+        if isinstance(form, str)
+        else st.column_config.TextColumn(width=form)
+        for name, form in (formats or {}).items()
+    }
     st.dataframe(frame, hide_index=True, alt=alt, column_config=columns, height=height, row_height=ROW_PIXELS)
 
 
@@ -96,13 +106,24 @@ def figures(
     st.html(f'<table aria-label="{escape(name)}" style="{look}">{head}<tbody>{body}</tbody></table>')
 
 
+def terms(rows: Sequence[tuple[str, str]]) -> None:
+    """Terms and what is said of each, below it: for texts too long to stand side by side."""
+    said = "".join(
+        f'<dt style="font-weight:600">{escape(term)}</dt><dd style="margin:0 0 .6rem">{escape(text)}</dd>'
+        for term, text in rows
+    )
+    st.html(f'<dl style="margin:0;font-size:.93rem;overflow-wrap:anywhere">{said}</dl>')
+
+
 def _cells(texts: Sequence[str], words: frozenset[int], title: bool = False) -> str:
     """Cells of one row of `figures`; titles of columns in the muted ink."""
     ink = palette(mode())
     look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;font-weight:400;vertical-align:top"
-    look += ";overflow-wrap:anywhere" if words else ""
     look += f";color:{ink.muted}" if title else ""
-    sides = ["left" if at == 0 or at in words else "right;white-space:nowrap" for at in range(len(texts))]
+    sides = [
+        "left;overflow-wrap:anywhere" if at in words else "right;white-space:nowrap" if at else "left"
+        for at in range(len(texts))
+    ]
     names = ['th scope="col"' if title else 'th scope="row"' if at == 0 else "td" for at in range(len(texts))]
     return "".join(
         f'<{tag} style="{look};text-align:{side}">{escape(text)}</{tag[:2]}>'

@@ -78,5 +78,6 @@ def _part(part: Part, worked: tuple[Worked, ...]) -> None:
 def _formula(entry: Formula, worked: list[Worked]) -> None:
     """One formula: its name, what it says, who says so, and its lines."""
     st.subheader(show.plain(f"{entry.name} [{entry.unit}]"), anchor=False)
-    st.markdown(f"{show.plain(entry.sentence)}  \n{show.plain(word('source'))}: {show.plain(entry.source)}")
+    said = f"{show.plain(word('source'))}: {show.plain(entry.source)}"
+    st.markdown(f"{show.plain(entry.sentence)}  \n:gray[{said}]")
     st.code("\n\n".join(worked_text(each) for each in worked), language=None, wrap_lines=True)

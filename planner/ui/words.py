@@ -24,8 +24,8 @@ from planner.units import DASH, gigabytes, show, whole
 LOOSER = 1.5
 """How much longer a TPOT is tried, to say what the promise costs."""
 
-CHANGES = ("gpu", "engine", "weights", "tp", "pp", "dp", "ep", "cp", "dcp", "at_batch")
-"""Fields in which the nearest plan that fits may differ."""
+CHANGES = ("engine", "weights", "pp", "dp", "ep", "cp", "dcp")
+"""Fields in which the nearest plan that fits may differ, beside its devices."""
 
 SHORT = {"engine": "engine", "layout": "layout"}
 """What limits, where there is room for one word."""
@@ -133,7 +133,9 @@ def marks(plan: Plan) -> str:
     """What the marks of the TPOT curve mean."""
     points = len(measured_points(plan.scenario))
     public = f" Triangles: {points} public measurement{'' if points == 1 else 's'} of it." if points else ""
-    return f"Line: estimate, with its 80 % band. Dot: this plan. Dotted: the largest batch under each limit.{public}"
+    band = plan.tpot_low_ms != plan.tpot_high_ms
+    line = "Line: estimate, with its 80 % band." if band else "Line: estimate."
+    return f"{line} Dot: this plan. Dotted: the largest batch under each limit.{public}"
 
 
 def layouts(plan: Plan) -> str:
@@ -213,10 +215,10 @@ def nearest(scenario: Scenario) -> tuple[str, Scenario] | None:
     if found is None or found == scenario:
         return None
     row = evaluate(found, candidates(layout(found.tp, found.pp, found.dp, found.ep, found.cp, found.dcp)))
-    changed = [f for f in CHANGES if getattr(found, f) != getattr(scenario, f)] or ["tp"]
-    said = ", ".join(f"{label_of(f)} {getattr(found, f)}" for f in changed)
+    changed = [f"{label_of(f)} {getattr(found, f)}" for f in CHANGES if getattr(found, f) != getattr(scenario, f)]
+    said = ", ".join((f"{whole(found.tp)} × {resolve(found).gpu.name}", *changed))
     kept = "keeps the SLA" if row.meets_sla[0] else "fits, though it breaks the SLA"
-    return f"The nearest plan that {kept}: {said} on {whole(found.tp)} × {resolve(found).gpu.name}.", found
+    return f"The nearest plan that {kept}: {said}.", found
 
 
 @lru_cache(maxsize=256)

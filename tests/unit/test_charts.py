@@ -102,6 +102,42 @@ def test_a_limit_of_zero_has_no_rule() -> None:
     assert labels[0].endswith("by KV cache")
 
 
+def test_the_engines_own_limit_is_on_the_curve_where_it_binds() -> None:
+    plan = plan_of(HALF.with_(max_seqs=32))
+    labels = {row["label"]: row["batch"] for row in data.curve(plan)["limits"].to_pylist()}
+    assert labels["32 by engine"] == 32
+    assert len(labels) == 3
+
+
+@pytest.mark.parametrize(
+    ("shares", "places"),
+    [
+        ([], []),
+        ([0.1], [(2, "left")]),
+        ([0.9], [(2, "right")]),
+        ([0.6, 0.9], [(2, "right"), (1, "right")]),
+        ([0.1, 0.2], [(1, "left"), (2, "left")]),
+        ([0.1, 0.6], [(1, "left"), (2, "left")]),
+        ([0.1, 0.9], [(1, "left"), (2, "right")]),
+        ([0.1, 0.8, 0.9], [(0, "left"), (2, "right"), (1, "right")]),
+    ],
+)
+def test_a_rule_ends_below_the_labels_that_reach_over_it(shares: list[float], places: list[tuple[int, str]]) -> None:
+    assert data._places(shares) == places
+
+
+def test_the_marks_of_memory_have_room_for_their_labels() -> None:
+    sides = {row["mark"]: row["side"] for row in data.memory(plan_of(HALF))["marks"].to_pylist()}
+    assert sides == {"usable": "right", "physical": "right"}
+    far = data.memory(plan_of(Scenario(model="llama-3.1-405b")))["marks"].to_pylist()
+    assert {row["side"] for row in far} == {"left"}
+
+
+def test_measured_points_have_not_the_colour_of_the_sla() -> None:
+    layers = {layer["data"]["name"]: layer["mark"].get("color") for layer in curve_chart.curve("light")["layer"]}
+    assert layers["measured"] != layers["promise"]
+
+
 def test_the_step_adds_up_to_tpot() -> None:
     plan = plan_of(HALF)
     rows = data.step(plan)["operators"].to_pylist()

@@ -137,3 +137,18 @@ def test_json_is_read_strictly(text: str | bytes) -> None:
     with pytest.raises(InputError) as caught:
         from_json(text)
     assert str(caught.value).isprintable()
+
+
+def test_a_file_without_plans_holds_none() -> None:
+    assert from_csv("tp,isl\r\n") == ()
+    assert from_csv("tp\n\n\n") == ()
+
+
+def test_a_large_file_of_faults_is_refused_at_once() -> None:
+    with pytest.raises(InputError, match="70,000 rows"):
+        from_csv("model\n" + "llama-3.1-70x\n" * 70_000)
+    with pytest.raises(InputError, match="columns"):
+        from_csv(",".join(f"a{n}" for n in range(50_000)) + "\n" + "," * 49_999 + "\n")
+    with pytest.raises(InputError) as refused:
+        from_csv("model\n" + "".join(f"llama-3.1-{n}x\n" for n in range(900)))
+    assert len(refused.value.faults) == 50

@@ -612,3 +612,16 @@ def test_any_text_gives_a_model_or_our_error(text: str | bytes) -> None:
 
 def test_harmless_and_refused_keys_are_apart() -> None:
     assert not HARMLESS & set(REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("intermediate_size", [1]), ("sliding_window", 0), ("num_key_value_heads", [8, 8])]
+)
+def test_lists_of_the_wrong_length_and_empty_windows_are_refused(key: str, value: object) -> None:
+    config = {
+        "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, key: value,
+    }  # fmt: skip
+    with pytest.raises(ModelConfigError) as refused:
+        model_from_config(config)
+    assert refused.value.key == key
