@@ -100,25 +100,17 @@ def _memory_marks(ink: Palette) -> list[Spec]:
             },
         },
     }
-    texts = [
-        {
-            "data": {"name": "marks"},
-            "transform": [{"filter": f"datum.mark === '{mark}' && datum.side === '{side}'"}],
-            "mark": {
-                "type": "text",
-                "fontSize": 12,
-                "fontWeight": 600,
-                "align": side,
-                "baseline": "middle",
-                "dx": 1 if side == "right" else -1,
-                "color": ink.ink,
-            },
-            "encoding": {"x": x, "y": {"value": y}, "text": {"field": "label"}},
-        }
-        for mark, y in (("usable", 7), ("physical", 88))
-        for side in ("left", "right")
-    ]
-    return [rule, *texts]
+    side = {"align": {"expr": "datum.side"}, "dx": {"expr": "datum.side === 'left' ? -1 : 1"}, "baseline": "middle"}
+    labels = {
+        "data": {"name": "marks"},
+        "mark": {**text(ink.ink), **side},
+        "encoding": {
+            "x": x,
+            "y": {"value": {"expr": "datum.mark === 'usable' ? 7 : 88"}},
+            "text": {"field": "label"},
+        },
+    }
+    return [rule, labels]
 
 
 def _overrun(ink: Palette) -> list[Spec]:

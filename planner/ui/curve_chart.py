@@ -79,39 +79,20 @@ def _promise(ink: Palette) -> list[Spec]:
 
 def _limits(ink: Palette) -> list[Spec]:
     """The largest batch under each limit as a dotted rule that ends at its label, one row each above the plot."""
-    return [layer for row in range(ROWS) for layer in (_limit_rule(ink, row), *_limit_labels(ink, row))]
-
-
-def _limit_rule(ink: Palette, row: int) -> Spec:
-    return {
+    x = {"field": "batch", "type": "quantitative"}
+    rules = {
         "data": {"name": "limits"},
-        "transform": [{"filter": f"datum.row === {row}"}],
         "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 2, "color": ink.ink},
-        "encoding": {
-            "x": {"field": "batch", "type": "quantitative"},
-            "y": {"value": row * ROW_PIXELS + 2},
-            "y2": {"value": "height"},
-        },
+        "encoding": {"x": x, "y": {"value": {"expr": f"datum.row * {ROW_PIXELS} + 2"}}, "y2": {"value": "height"}},
     }
-
-
-def _limit_labels(ink: Palette, row: int) -> list[Spec]:
-    """Labels of one row, each on the side of its rule where it has room."""
-    halo = {"stroke": ink.paper, "strokeWidth": 4, "strokeOpacity": 0.9}
-    return [
-        {
-            "data": {"name": "limits"},
-            "transform": [{"filter": f"datum.row === {row} && datum.side === '{side}'"}],
-            "mark": {**text(ink.ink), **look, "align": side, "baseline": "middle", "dx": 6 if side == "left" else -6},
-            "encoding": {
-                "x": {"field": "batch", "type": "quantitative"},
-                "y": {"value": row * ROW_PIXELS + ROW_PIXELS / 2},
-                "text": {"field": "label"},
-            },
-        }
-        for side in ("left", "right")
-        for look in (halo, {})
-    ]
+    beside = {"align": {"expr": "datum.side"}, "dx": {"expr": "datum.side === 'left' ? 6 : -6"}, "baseline": "middle"}
+    middle = {"expr": f"datum.row * {ROW_PIXELS} + {ROW_PIXELS // 2}"}
+    labels = {
+        "data": {"name": "limits"},
+        "mark": {**text(ink.ink), **beside},
+        "encoding": {"x": x, "y": {"value": middle}, "text": {"field": "label"}},
+    }
+    return [rules, labels]
 
 
 def _measured(ink: Palette) -> Spec:

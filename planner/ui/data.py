@@ -29,7 +29,7 @@ Row: TypeAlias = tuple[Any, ...]
 DEGREES = (1, 2, 4, 8, 16, 32)
 """Tensor-parallel degrees of the menu."""
 
-SMALLEST_LABEL = 0.09
+SMALLEST_LABEL = 0.15
 """Share of the bar below which a part's name does not fit into it."""
 
 ROOM_FOR_LABEL = 0.3

@@ -16,11 +16,12 @@ from planner.catalog.models import model_ids
 from planner.catalog.prices import default_price, providers
 from planner.specs.contradictions import POOL_FIELDS
 from planner.specs.scenario import Scenario, describe
-from planner.ui import custom, presets
+from planner.specs.spelling import decimal
+from planner.ui import custom, presets, show
 from planner.ui.data import DEGREES
 from planner.ui.inputs import choice, menu, number, share
 from planner.ui.state import can_undo, undo, untouched
-from planner.ui.text import say
+from planner.ui.text import label_of, say
 from planner.units import significant, whole
 
 DRAFT_FIELDS: Final = ("accept", "draft")
@@ -72,19 +73,30 @@ def _degrees(asked: int) -> list[int]:
 def _sections() -> None:
     """Everything else, in compact expanders."""
     for section in SECTIONS:
-        touched = _touched(section.fields)
-        title = say("some_set", title=say(section.title), count=str(touched)) if touched else say(section.title)
-        holder = st.expander(title, type="compact", key=f"_{section.title}", on_change="rerun")
-        if holder.open or touched:
+        holder = st.expander(say(section.title), type="compact", key=f"_{section.title}", on_change="rerun")
+        if holder.open or _touched(section.fields):
             with holder:
                 section.draw()
+    with st.container(key="also_set"):
+        if said := _also_set():
+            st.caption(show.plain(say("also_set", what=said)))
 
 
-def _touched(fields: tuple[str, ...]) -> int:
-    """How many inputs of a section differ from their defaults; a section that is closed and untouched is not drawn."""
-    return sum(
-        st.session_state[field] != untouched(field) if field in st.session_state else field in st.query_params
+def _touched(fields: tuple[str, ...]) -> bool:
+    """Whether some input of a section differs from its default; a section that is closed and untouched is not drawn."""
+    return any(
+        field in st.query_params or (field in st.session_state and st.session_state[field] != untouched(field))
         for field in fields
+    )
+
+
+def _also_set() -> str:
+    """What closed sections hide: inputs that differ from the defaults. In a section's title it would take the focus."""
+    fields = [field for section in SECTIONS for field in section.fields if field != "lang"]
+    held = {field: st.session_state[field] for field in fields if field in st.session_state}
+    changed = {field: value for field, value in held.items() if value != untouched(field)}
+    return ", ".join(
+        f"{label_of(field)} {decimal(value) if isinstance(value, float) else value}" for field, value in changed.items()
     )
 
 

@@ -127,7 +127,7 @@ EN: Final = {
     "layouts": "What other layouts hold",
     "open_nearest": "Open this plan",
     "open_twin": "Open this plan",
-    "some_set": "{title} · {count} set",
+    "also_set": "Also set: {what}.",
     "why_gpus": "Replicas × GPUs per replica. Replicas: requests/s ÷ (usable share × what one carries), rounded up, plus spares.",
     "why_rate": "Output tokens a second of one replica at this batch ÷ its GPUs. Good are those within the SLA.",
     "why_cost": "Dollars an hour of all GPUs ÷ good output tokens an hour.",

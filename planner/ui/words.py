@@ -62,7 +62,7 @@ def margin(plan: Plan) -> str:
 
 def batch_limit(plan: Plan) -> str:
     """What limits the batch."""
-    if not plan.fits:
+    if not plan.fits or plan.tpot_ms is None:
         return DASH
     return "as asked" if plan.binds == "none" else f"limited by {SHORT.get(plan.binds, BOUND_BY[plan.binds])}"
 
@@ -145,10 +145,10 @@ def layouts(plan: Plan) -> str:
     fitting = [tp for tp, batch, _, _ in table if batch != DASH]
     first = "This layout cannot be served, so it has no speed."
     if good:
-        return f"{first} With the rest unchanged, TP {_listed(good)} would keep the SLA."
+        return f"{first} With tensor parallelism alone, TP {_listed(good)} would keep the SLA."
     if fitting:
-        return f"{first} With the rest unchanged, TP {_listed(fitting)} would fit, and break the SLA."
-    return f"{first} With the rest unchanged, no other tensor-parallel degree can be served either."
+        return f"{first} With tensor parallelism alone, TP {_listed(fitting)} would fit, and break the SLA."
+    return f"{first} Tensor parallelism alone does not help, whatever its degree."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -216,7 +216,7 @@ def nearest(scenario: Scenario) -> tuple[str, Scenario] | None:
         return None
     row = evaluate(found, candidates(layout(found.tp, found.pp, found.dp, found.ep, found.cp, found.dcp)))
     changed = [f"{label_of(f)} {getattr(found, f)}" for f in CHANGES if getattr(found, f) != getattr(scenario, f)]
-    said = ", ".join((f"{whole(found.tp)} × {resolve(found).gpu.name}", *changed))
+    said = ", ".join((f"{whole(found.tp)}\u00a0×\u00a0{resolve(found).gpu.name}", *changed))
     kept = "keeps the SLA" if row.meets_sla[0] else "fits, though it breaks the SLA"
     return f"The nearest plan that {kept}: {said}.", found
 

@@ -98,6 +98,8 @@ def test_a_slider_in_a_section_is_in_the_address_and_undo_takes_it_back(open_pag
     page.keyboard.press("End")
     harness.settle(page)
     assert query(page)["prefix"] == ["1"]
+    assert page.get_by_text("Also set: Prefix cache hits 1.").is_visible()
+    assert page.evaluate(FOCUS) == "Prefix cache hits", "a change took the focus"
     assert answer(page) != said
     page.get_by_role("button", name="Undo").click()
     harness.settle(page)

@@ -229,7 +229,7 @@ def show_trust(page):
 def test_the_page_in_a_browser(open_page, look):
     page = open_page("?tp=4", **look)
     show_trust(page)
-    for section in ("This plan's arithmetic", "Catalogue", "Accuracy and limits"):
+    for section in ("This plan's arithmetic", "Catalogue", "Accuracy"):
         page.get_by_role("radio", name=section, exact=True).click()
         harness.settle(page)
         assert page.get_by_role("heading", level=1).inner_text() == "Why believe this?"

@@ -201,7 +201,7 @@ def test_nominal_model_has_exactly_seventy_billion() -> None:
         ("deepseek-ai/DeepSeek-V3.2-Exp", "deepseek-v3.2"),
         ("lukealonso/GLM-5.1-NVFP4-MTP", "glm-5.1"),
         ("Qwen/Qwen2.5-72B-Instruct-AWQ", "qwen2.5-72b"),
-        ("Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "qwen3-235b-a22b"),
+        ("Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "qwen3-235b-a22b-2507"),
         ("openai/GPT-OSS-120B", "gpt-oss-120b"),
         ("Llama-3-8B", "llama-3-8b"),
         ("Llama 3.1 8B", "llama-3.1-8b"),

@@ -29,8 +29,8 @@ def page() -> None:
 
 
 def _name(section: str) -> str:
-    """What a section is called."""
-    return word("accuracy_limits" if section == "limits" else section)
+    """What a section is called; the one on limits begins with the accuracy found."""
+    return word("accuracy" if section == "limits" else section)
 
 
 def _arithmetic() -> None:
