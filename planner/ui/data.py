@@ -111,15 +111,22 @@ def memory(plan: Plan) -> Datasets:
     start, bar = 0.0, max(sum(parts(plan).values()), plan.physical_bytes)
     for part, size in parts(plan).items():
         gb = size / GB
-        label = f"{part}\n{significant(gb)} GB" if size / bar >= SMALLEST_LABEL else ""
+        left, right = _clear(start, start + gb, (plan.usable_bytes / GB, plan.physical_bytes / GB))
+        label = f"{part}\n{significant(gb)} GB" if (right - left) * GB / bar >= SMALLEST_LABEL else ""
         share = show(size / plan.physical_bytes, "%")
-        found.append((part, start, start + gb, start + gb / 2, label, gigabytes(size), gibibytes(size), share))
+        found.append((part, start, start + gb, (left + right) / 2, label, gigabytes(size), gibibytes(size), share))
         start += gb
     marks = [
         (name, size / GB, f"{name} {gigabytes(size)}", "left" if size / bar < ROOM_FOR_LABEL else "right")
         for name, size in (("usable", plan.usable_bytes), ("physical", plan.physical_bytes))
     ]
     return {"parts": rows(PARTS, found), "marks": rows(MARKS, marks), "overrun": rows(OVERRUN, _overrun(plan))}
+
+
+def _clear(start: float, end: float, marks: tuple[float, ...]) -> tuple[float, float]:
+    """The widest stretch of a part that no mark crosses: there its name stands."""
+    edges = [start, *sorted(mark for mark in marks if start < mark < end), end]
+    return max(pairwise(edges), key=lambda edge: edge[1] - edge[0])
 
 
 def _overrun(plan: Plan) -> list[Row]:

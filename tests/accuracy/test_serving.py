@@ -83,7 +83,10 @@ def test_validation_document_is_fresh(
 def test_readme_shows_these_errors(found: Validation, logs: Validation, root: Path) -> None:
     """The first screen's table is made of the same figures."""
     readme = (root / "README.md").read_text(encoding="utf-8")
-    wanted = [*(found.of(name) for name in ("TPOT", "output tokens/s per GPU", "TTFT")), *(logs.of(name) for name in MEMORY_METRICS)]
+    wanted = [
+        *(found.of(name) for name in ("TPOT", "output tokens/s per GPU", "TTFT")),
+        *(logs.of(name) for name in MEMORY_METRICS),
+    ]
     missing = [
         f"| {e.median:.1%} | {e.p90:.1%} |" for e in wanted if e and f"| {e.median:.1%} | {e.p90:.1%} |" not in readme
     ]

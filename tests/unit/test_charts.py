@@ -133,6 +133,16 @@ def test_the_marks_of_memory_have_room_for_their_labels() -> None:
     assert {row["side"] for row in far} == {"left"}
 
 
+@pytest.mark.parametrize("scenario", [Scenario(), Scenario(model="llama-3.1-405b", tp=4), HALF])
+def test_no_name_on_the_bar_is_crossed_by_a_mark(scenario: Scenario) -> None:
+    plan = plan_of(scenario)
+    bar = max(sum(data.parts(plan).values()), plan.physical_bytes) / 1e9
+    named = [row for row in data.memory(plan)["parts"].to_pylist() if row["label"]]
+    assert named
+    for mark in (plan.usable_bytes / 1e9, plan.physical_bytes / 1e9):
+        assert all(abs(row["middle"] - mark) / bar > data.SMALLEST_LABEL / 2 - 1e-6 for row in named)
+
+
 def test_measured_points_have_not_the_colour_of_the_sla() -> None:
     layers = {layer["data"]["name"]: layer["mark"].get("color") for layer in curve_chart.curve("light")["layer"]}
     assert layers["measured"] != layers["promise"]
