@@ -71,7 +71,7 @@ def _load(plan: Plan) -> str:
         return "gives one token a request" if one else "give one token a request"
     carried = plan.output_tok_s * serving / s.osl
     if s.qps == 0:
-        usable = f"{show(carried * s.load)} requests/s at {show(s.load, '%')} load"
+        usable = f"{show(carried * s.load)} requests/s at {s.load:.0%} load"
         return f"{'gives' if one else 'give'} {show(plan.output_tok_s * serving, 'output tokens/s')} ({usable})"
     return f"{'serves' if one else 'serve'} {decimal(s.qps)} requests/s"
 

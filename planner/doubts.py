@@ -72,7 +72,7 @@ def _promise(setting: Setting, row: Plans) -> tuple[Note, ...]:
     reach = f"At batch 1 this layout reaches TTFT {show(float(row.ttft_ms[0]), 'ms')}"
     tpot = f" and TPOT {show(float(row.tpot_ms[0]), 'ms')}" if np.isfinite(row.tpot_ms[0]) else ""
     tp = keeping_tp(setting)
-    other = "no tp of this accelerator keeps the promise" if tp is None else f"tp={tp} keeps the promise"
+    other = "no tensor-parallel degree keeps the promise" if tp is None else f"tp={tp} keeps the promise"
     return (Note("promise", f"{reach}{tpot}; {other}.", "tp"),)
 
 

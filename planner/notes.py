@@ -41,7 +41,13 @@ def _nearest(setting: Setting, row: Plans) -> tuple[Note, ...]:
         return (Note("batch_too_large", text, "at_batch"),)
     found = nearest_fit(asked)
     if found is None:
-        return (Note("nothing_fits", f"No layout of {setting.gpu.name} that was tried can serve this.", "tp"),)
+        return (
+            Note(
+                "nothing_fits",
+                "Neither other layouts nor precisions nor larger accelerators of this maker serve it.",
+                "tp",
+            ),
+        )
     text = f"The nearest plan that fits: {changes(asked, found)} ({found.tp} × {found.gpu})."
     return (Note("nearest_fit", text, "tp"),)
 

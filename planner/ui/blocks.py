@@ -31,10 +31,12 @@ def headline(plan: Plan) -> None:
     st.caption(show.plain(words.context(plan)))
     with st.container(horizontal=True, gap="small", key="verdicts"):
         engine = resolve(plan.scenario).engine.name
-        show.verdict(plan.fits, say("fits"), say("fits_not"))
+        impossible = plan.binds == "layout" and not plan.fits
+        show.verdict(None if impossible else plan.fits, say("fits"), say("fits_not"), say("fits_unknown"))
         judged = plan.meets_sla if plan.fits and plan.tpot_ms is not None else None
         show.verdict(judged, say("sla"), say("sla_not"), say("sla_unknown"))
-        show.verdict(plan.engine_ok, say("engine_ok", engine=engine), say("engine_not", engine=engine))
+        runs = None if impossible else plan.engine_ok
+        show.verdict(runs, say("engine_ok", engine=engine), say("engine_not", engine=engine), say("engine_unknown"))
         if count := len(_remarks(plan)):
             show.hint(say("one_note") if count == 1 else say("many_notes", count=str(count)))
     catalogue()

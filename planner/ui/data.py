@@ -305,8 +305,8 @@ def layout_table(plan: Plan) -> list[Row]:
 
 
 def _layout(table: Plans, at: int) -> Row:
-    """Requests that the pool holds, TPOT and the verdict on one layout."""
+    """The largest batch that keeps every limit, TPOT there and the verdict on one layout."""
     if not (table.fits[at] and table.engine_ok[at]):
         return DASH, DASH, table.reasons[int(table.reason[at])]
     verdict = KEEPS if table.meets_sla[at] else "fits, breaks the SLA"
-    return whole(float(table.b_max_kv[at])), show(float(table.tpot_ms[at]), "ms"), verdict
+    return whole(float(table.batch[at])), show(float(table.tpot_ms[at]), "ms"), verdict

@@ -80,7 +80,10 @@ def throughput(plan: Plan) -> str:
         return DASH
     if not plan.meets_sla:
         return "none within the SLA"
-    return f"{show(plan.output_tok_s * ((plan.replicas or 0) - plan.scenario.spare), 'tok/s')} in all"
+    whole_rate = plan.output_tok_s * ((plan.replicas or 0) - plan.scenario.spare)
+    if plan.scenario.qps == 0:
+        return f"{show(whole_rate, 'tok/s')} in all"
+    return f"{show(plan.scenario.qps * plan.scenario.osl)} of {show(whole_rate, 'tok/s')} used"
 
 
 def rate(plan: Plan) -> str:
@@ -112,6 +115,8 @@ def memory(plan: Plan) -> str:
     if not plan.fits and plan.kv_pool_bytes <= 0:
         weights, usable = gigabytes(plan.weights_bytes), gigabytes(plan.usable_bytes)
         return f"Nothing is left for a cache: {weights} of weights meet {usable} of usable memory."
+    if plan.binds == "layout" and not plan.fits:
+        return "There is no such layout; the parts are what plain division would give."
     tokens = f"{whole(plan.kv_capacity_tokens_rank)} tokens{' per rank' if plan.scenario.dp > 1 else ''}"
     requests = f"{whole(plan.b_max_kv)} requests of full length ({whole(plan.b_max_kv_mean)} at mean length)"
     return f"The KV pool of {gigabytes(plan.kv_pool_bytes)} holds {tokens}: {requests}."
