@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from planner.catalog.prices import counted_prices
-from planner.physics import forward
+from planner.physics import forward, passes
 from planner.setting import Setting
 from planner.specs.layout import layout
 from planner.specs.model import ExpertFFN
@@ -71,7 +71,7 @@ def _speeds(setting: Setting) -> tuple[str, ...]:
 def _used(machine: forward.Machine) -> tuple[tuple[str, str], ...]:
     """Operator kinds and precisions of a machine's passes."""
     placed = forward.place(machine, layout())
-    step = forward.Pass(ONE, ONE, ONE, ONE, ZERO, ONE)
+    step = passes.Pass(ONE, ONE, ONE, ONE, ZERO, ONE)
     works = [entry.work for entry in forward.forward(placed, step) if entry.work.kind not in ("host", "all_reduce")]
     return tuple(dict.fromkeys((work.kind, work.precision) for work in works))
 

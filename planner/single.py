@@ -10,7 +10,7 @@ import numpy as np
 from planner.arithmetic import arithmetic
 from planner.formula import Worked
 from planner.notes import notes
-from planner.physics import forward
+from planner.physics import forward, passes
 from planner.physics.roofline import bound_by, entry_seconds, terms
 from planner.plan import BINDS, CurvePoint, LedgerRow, Plan, Plans
 from planner.provenance import assumptions, sources
@@ -114,7 +114,7 @@ def _ledger(setting: Setting, known: Bounds, row: Plans) -> tuple[LedgerRow, ...
     """The decode step at the operating point, operator by operator, and what prefill of others adds to it."""
     placed = known.clock.placed
     held = rank_batch(row.batch, placed.layout.dp)
-    entries = forward.forward(placed, forward.decode_pass(held, setting.decoding.context * ONE))
+    entries = forward.forward(placed, passes.decode_pass(held, setting.decoding.context * ONE))
     rows = [_ledger_row(entry, setting) for entry in entries]
     rows = rows if setting.profile.per_operator else _textbook_shares(rows, entries, setting)
     return (*rows, *_prefill_row(setting, float(row.tpot_ms[0]) / 1e3 - sum(each.seconds for each in rows)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.candidates import candidates
 from planner.evaluate import evaluate_setting
-from planner.physics import forward, kv, roofline
+from planner.physics import forward, kv, passes, roofline
 from planner.plan import Plan, Plans
 from planner.rows import unloaded_ttft
 from planner.serving import decode, prefill
@@ -65,7 +65,7 @@ def placed(at: Setting, **degrees: Any) -> forward.Placed:
 
 def decode_ledger(at: Setting, batch: object, context: float, **degrees: Any) -> Ledger:
     """A decode step, operator by operator."""
-    step = forward.decode_pass(np.atleast_1d(np.asarray(batch, dtype=float)), column(context))
+    step = passes.decode_pass(np.atleast_1d(np.asarray(batch, dtype=float)), column(context))
     return forward.forward(placed(at, **degrees), step)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from planner.formula import formula
 from planner.physics.kv import latent_bytes
+from planner.physics.passes import Pass
 from planner.specs.model import Attention, GroupedAttention, LatentAttention, LinearAttention
 from planner.specs.precision import Precision
 from planner.specs.profile import Conventions
@@ -65,144 +68,113 @@ def state_traffic(sequences: Column, state_bytes: float, shards: int, tp: Column
     return 2.0 * sequences * state_bytes / ways  # [B]
 
 
-def decode(
-    attention: Attention | None,
-    cache: Precision,
-    sequences: Column,
-    new_tokens: Column,
-    context: Column,
-    tp: Column,
-    dcp: Column,
-    count: int,
-    convention: Conventions,
-) -> list[Entry]:
-    """Entries of the attention core for decoding sequences, `count` layers.
+@dataclass(frozen=True)
+class Site:
+    """Where an attention core runs, and how it is counted.
 
-    Args:
-        attention: the block; None has no core.
+    Attributes:
         cache: cache precision.
-        sequences: decoding sequences on this attention rank; `new_tokens` queries each.
-        context: mean tokens behind each sequence.
         tp, dcp: layout columns.
-        count: layers.
         convention: counting convention.
     """
+
+    cache: Precision
+    tp: Column
+    dcp: Column
+    convention: Conventions
+
+
+def decode(attention: Attention | None, site: Site, step: Pass, count: int) -> list[Entry]:
+    """Entries of the attention core for the decoding sequences of a pass, `count` layers; None has no core."""
     match attention:
         case GroupedAttention() as gqa:
-            return [_grouped_decode(gqa, cache, sequences, new_tokens, context, tp, dcp, count)]
+            return [_grouped_decode(gqa, site, step, count)]
         case LatentAttention() as mla:
-            return _latent_decode(mla, cache, sequences, new_tokens, context, tp, dcp, count, convention)
+            return _latent_decode(mla, site, step, count)
         case LinearAttention() as state:
-            return [Entry("state update", "kv", _state(state, sequences, sequences * new_tokens, tp, count))]
+            rows = step.sequences * step.new_tokens
+            return [Entry("state update", "kv", _state(state, step.sequences, rows, site.tp, count))]
         case _:
             return []
 
 
-def _grouped_decode(
-    gqa: GroupedAttention,
-    cache: Precision,
-    sequences: Column,
-    new_tokens: Column,
-    context: Column,
-    tp: Column,
-    dcp: Column,
-    count: int,
-) -> Entry:
+def _grouped_decode(gqa: GroupedAttention, site: Site, step: Pass, count: int) -> Entry:
     """Decode attention over keys and values of grouped heads."""
-    read = np.minimum(context, EVERYTHING if gqa.window is None else gqa.window) / dcp
-    width = gqa.kv_heads * (gqa.head_dim + gqa.v_head_dim) * cache.bytes
-    flops = decode_flops(sequences * new_tokens, gqa.heads, tp, gqa.head_dim, gqa.v_head_dim, read)
-    moved = decode_traffic(sequences, width, gqa.kv_heads, tp, read)
+    read = np.minimum(step.context, EVERYTHING if gqa.window is None else gqa.window) / site.dcp
+    width = gqa.kv_heads * (gqa.head_dim + gqa.v_head_dim) * site.cache.bytes
+    flops = decode_flops(step.sequences * step.new_tokens, gqa.heads, site.tp, gqa.head_dim, gqa.v_head_dim, read)
+    moved = decode_traffic(step.sequences, width, gqa.kv_heads, site.tp, read)
     name = "attention" if gqa.window is None else "attention (window)"
-    return Entry(name, "kv", Work("attn_decode", cache.id, flops, moved, count * ONE, ZERO, ONE, ZERO))
+    return Entry(name, "kv", Work("attn_decode", site.cache.id, flops, moved, count * ONE, ZERO, ONE, ZERO))
 
 
-def _latent_decode(
-    mla: LatentAttention,
-    cache: Precision,
-    sequences: Column,
-    new_tokens: Column,
-    context: Column,
-    tp: Column,
-    dcp: Column,
-    count: int,
-    convention: Conventions,
-) -> list[Entry]:
+def _latent_decode(mla: LatentAttention, site: Site, step: Pass, count: int) -> list[Entry]:
     """Absorbed decode attention over the latent; with a sparse index it reads top-k tokens and scans the index."""
     limit = EVERYTHING if mla.index is None else mla.index.top_k
-    read = np.minimum(context, limit) / dcp
-    width = latent_bytes(mla, cache)
-    rows = sequences * new_tokens
-    flops = decode_flops(rows, mla.heads, tp, mla.kv_lora_rank + mla.rope_dim, mla.kv_lora_rank, read)
-    moved = decode_traffic(sequences, width, 1, tp, read)
-    core = Entry("attention", "kv", Work("mla_decode", cache.id, flops, moved, count * ONE, ZERO, ONE, ZERO))
+    read = np.minimum(step.context, limit) / site.dcp
+    rows = step.sequences * step.new_tokens
+    flops = decode_flops(rows, mla.heads, site.tp, mla.kv_lora_rank + mla.rope_dim, mla.kv_lora_rank, read)
+    moved = decode_traffic(step.sequences, latent_bytes(mla, site.cache), 1, site.tp, read)
+    core = Entry("attention", "kv", Work("mla_decode", site.cache.id, flops, moved, count * ONE, ZERO, ONE, ZERO))
     if mla.index is None or mla.index.heads == 0:
         return [core]
-    keys = mla.index.dim * convention.index_key_bytes
-    scan_flops = decode_flops(rows, mla.index.heads, ONE, mla.index.dim, 0.0, context / dcp)
-    scanned = decode_traffic(sequences, keys, 1, tp, context / dcp)
-    scan = Work("index", "fp8", scan_flops, scanned, count * ONE, ZERO, ONE, ZERO)
-    return [core, Entry("index scan", "kv", scan)]
+    behind, keys = step.context / site.dcp, mla.index.dim * site.convention.index_key_bytes
+    scan_flops = decode_flops(rows, mla.index.heads, ONE, mla.index.dim, 0.0, behind)
+    scanned = decode_traffic(step.sequences, keys, 1, site.tp, behind)
+    return [core, Entry("index scan", "kv", _scan(scan_flops, scanned, count))]
+
+
+def _scan(flops: Column, moved: Column, count: int) -> Work:
+    """The scan of index keys, which are FP8."""
+    return Work("index", "fp8", flops, moved, count * ONE, ZERO, ONE, ZERO)
 
 
 def _state(state: LinearAttention, sequences: Column, tokens: Column, tp: Column, count: int) -> Work:
     """The recurrent update of `tokens` tokens over `sequences` sequences."""
     held = state.state_elements * state.state_bytes + state.conv_elements * 2.0
     flops = decode_flops(tokens, state.state_shards, tp, 1.0, 1.0, state.state_elements / state.state_shards * ONE)
-    return Work(
-        "state", "bf16", flops, state_traffic(sequences, held, state.state_shards, tp), count * ONE, ZERO, ONE, ZERO
-    )
+    moved = state_traffic(sequences, held, state.state_shards, tp)
+    return Work("state", "bf16", flops, moved, count * ONE, ZERO, ONE, ZERO)
 
 
-def prefill(
-    attention: Attention | None,
-    cache: Precision,
-    tokens: Column,
-    behind: Column,
-    tp: Column,
-    count: int,
-    convention: Conventions,
-) -> list[Entry]:
-    """Entries of the attention core for `tokens` prompt tokens with `behind` tokens cached before them."""
+def prefill(attention: Attention | None, site: Site, step: Pass, count: int) -> list[Entry]:
+    """Entries of the attention core for the prompt tokens of a pass, `count` layers; None has no core."""
     match attention:
         case GroupedAttention() as gqa:
-            limit = EVERYTHING if gqa.window is None else float(gqa.window)
-            pairs = attended_pairs(tokens, behind, limit, convention.causal)
-            width = gqa.kv_heads * (gqa.head_dim + gqa.v_head_dim) * cache.bytes
-            flops = prefill_flops(pairs, gqa.heads, tp, gqa.head_dim, gqa.v_head_dim)
-            moved = prefill_traffic(tokens, behind, width, gqa.kv_heads, tp)
-            work = Work("attn_prefill", cache.id, flops, moved, count * ONE, ZERO, ONE, tokens + behind)
-            return [Entry("prefill attention", "prefill", work)]
+            return [_grouped_prefill(gqa, site, step, count)]
         case LatentAttention() as mla:
-            return _latent_prefill(mla, cache, tokens, behind, tp, count, convention)
+            return _latent_prefill(mla, site, step, count)
         case LinearAttention() as state:
-            work = _state(state, np.minimum(tokens, 1.0), tokens, tp, count)
-            return [Entry("prefill state", "prefill", work)]
+            tokens = step.prompt_tokens
+            return [Entry("prefill state", "prefill", _state(state, np.minimum(tokens, 1.0), tokens, site.tp, count))]
         case _:
             return []
 
 
-def _latent_prefill(
-    mla: LatentAttention,
-    cache: Precision,
-    tokens: Column,
-    behind: Column,
-    tp: Column,
-    count: int,
-    convention: Conventions,
-) -> list[Entry]:
+def _grouped_prefill(gqa: GroupedAttention, site: Site, step: Pass, count: int) -> Entry:
+    """Prefill attention over keys and values of grouped heads."""
+    tokens, behind = step.prompt_tokens, step.prompt_behind
+    limit = EVERYTHING if gqa.window is None else float(gqa.window)
+    pairs = attended_pairs(tokens, behind, limit, site.convention.causal)
+    width = gqa.kv_heads * (gqa.head_dim + gqa.v_head_dim) * site.cache.bytes
+    flops = prefill_flops(pairs, gqa.heads, site.tp, gqa.head_dim, gqa.v_head_dim)
+    moved = prefill_traffic(tokens, behind, width, gqa.kv_heads, site.tp)
+    work = Work("attn_prefill", site.cache.id, flops, moved, count * ONE, ZERO, ONE, tokens + behind)
+    return Entry("prefill attention", "prefill", work)
+
+
+def _latent_prefill(mla: LatentAttention, site: Site, step: Pass, count: int) -> list[Entry]:
     """Prefill attention with the latent expanded to heads; a sparse index limits the pairs and scans all of them."""
+    tokens, behind = step.prompt_tokens, step.prompt_behind
     limit = EVERYTHING if mla.index is None else float(mla.index.top_k)
-    pairs = attended_pairs(tokens, behind, limit, convention.causal)
-    flops = prefill_flops(pairs, mla.heads, tp, mla.nope_dim + mla.rope_dim, mla.v_head_dim)
-    width = latent_bytes(mla, cache)
-    moved = prefill_traffic(tokens, behind, width, 1, tp)
-    work = Work("mla_prefill", cache.id, flops, moved, count * ONE, ZERO, ONE, tokens + behind)
+    pairs = attended_pairs(tokens, behind, limit, site.convention.causal)
+    flops = prefill_flops(pairs, mla.heads, site.tp, mla.nope_dim + mla.rope_dim, mla.v_head_dim)
+    moved = prefill_traffic(tokens, behind, latent_bytes(mla, site.cache), 1, site.tp)
+    work = Work("mla_prefill", site.cache.id, flops, moved, count * ONE, ZERO, ONE, tokens + behind)
     core = Entry("prefill attention", "prefill", work)
     if mla.index is None or mla.index.heads == 0:
         return [core]
-    every = attended_pairs(tokens, behind, EVERYTHING, convention.causal)
+    every = attended_pairs(tokens, behind, EVERYTHING, site.convention.causal)
     scan_flops = prefill_flops(every, mla.index.heads, ONE, mla.index.dim, 0.0)
-    scanned = prefill_traffic(tokens, behind, mla.index.dim * convention.index_key_bytes, 1, tp)
-    scan = Work("index", "fp8", scan_flops, scanned, count * ONE, ZERO, ONE, ZERO)
-    return [core, Entry("prefill index scan", "prefill", scan)]
+    scanned = prefill_traffic(tokens, behind, mla.index.dim * site.convention.index_key_bytes, 1, site.tp)
+    return [core, Entry("prefill index scan", "prefill", _scan(scan_flops, scanned, count))]

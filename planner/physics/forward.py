@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.physics import attention, comms, ffn
+from planner.physics.passes import Pass
 from planner.physics.weights import Formats
 from planner.specs.layout import Layout
 from planner.specs.model import Attention, ExpertFFN, FeedForward, LayerGroup, Linear, ModelSpec
@@ -21,42 +22,6 @@ from planner.work import ONE, ZERO, Column, Entry, Ledger, Work
 
 VECTOR_KERNELS = 3
 """Small vector kernels a layer (norms, rotary, activation) that are launched beside the matrices."""
-
-
-@dataclass(frozen=True)
-class Pass:
-    """What one engine step holds on one attention rank; every field is a column.
-
-    Attributes:
-        sequences: decoding sequences.
-        new_tokens: tokens that each of them computes (1; more when verifying a draft).
-        context: mean tokens behind each of them.
-        prompt_tokens: prompt tokens in this step.
-        prompt_behind: prompt tokens already cached before them.
-        prompts_ending: prompts whose last token is in this step (they need the output head).
-    """
-
-    sequences: Column
-    new_tokens: Column
-    context: Column
-    prompt_tokens: Column
-    prompt_behind: Column
-    prompts_ending: Column
-
-    @property
-    def tokens(self) -> Column:
-        """Tokens that pass through every matrix."""
-        return self.sequences * self.new_tokens + self.prompt_tokens
-
-
-def decode_pass(sequences: Column, context: Column, new_tokens: Column = ONE) -> Pass:
-    """A step that only decodes."""
-    return Pass(sequences, new_tokens, context, ZERO, ZERO, ZERO)
-
-
-def prefill_pass(tokens: Column, behind: Column = ZERO, ending: Column = ONE) -> Pass:
-    """A step that only reads prompts."""
-    return Pass(ZERO, ONE, ZERO, tokens, behind, ending)
 
 
 @dataclass(frozen=True)
@@ -179,27 +144,20 @@ def _small(placed: Placed, step: Pass) -> tuple[Entry, ...]:
 
 def decode_cores(placed: Placed, step: Pass) -> Ledger:
     """Attention cores of the decoding sequences of a pass."""
-    machine, layout = placed.machine, placed.layout
-    found = (
-        attention.decode(
-            block, machine.cache, step.sequences, step.new_tokens, step.context, layout.tp, layout.dcp, count,
-            machine.convention,
-        )
-        for block, count in placed.cores
-    )  # fmt: skip
-    return tuple(entry for entries in found for entry in entries)
+    site = _site(placed)
+    return tuple(entry for block, count in placed.cores for entry in attention.decode(block, site, step, count))
 
 
 def prefill_cores(placed: Placed, step: Pass) -> Ledger:
     """Attention cores of the prompt tokens of a pass."""
+    site = _site(placed)
+    return tuple(entry for block, count in placed.cores for entry in attention.prefill(block, site, step, count))
+
+
+def _site(placed: Placed) -> attention.Site:
+    """Where attention cores run."""
     machine, layout = placed.machine, placed.layout
-    found = (
-        attention.prefill(
-            block, machine.cache, step.prompt_tokens, step.prompt_behind, layout.tp, count, machine.convention
-        )
-        for block, count in placed.cores
-    )
-    return tuple(entry for entries in found for entry in entries)
+    return attention.Site(machine.cache, layout.tp, layout.dcp, machine.convention)
 
 
 def host(sequences: Column) -> Entry:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.formula import formula
-from planner.physics import forward
-from planner.physics.forward import Machine, Pass, Placed
+from planner.physics import forward, passes
+from planner.physics.forward import Machine, Placed
+from planner.physics.passes import Pass
 from planner.physics.roofline import pass_seconds
 from planner.serving.prefill import Prompt, prefill_share, times
 from planner.specs.layout import Layout
@@ -105,7 +106,7 @@ def tpot(clock: Clock, batch: Column) -> tuple[Column, Column]:
     """
     decoding, profile, placed = clock.decoding, clock.decoding.profile, clock.placed
     held = rank_batch(batch, placed.layout.dp)
-    step = forward.decode_pass(held, decoding.context * ONE)
+    step = passes.decode_pass(held, decoding.context * ONE)
     plain = forward.matrices(placed, step)
     cores = (*forward.decode_cores(placed, step), forward.host(held))
     if profile.per_operator:

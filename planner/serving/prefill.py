@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.formula import formula
-from planner.physics import forward
+from planner.physics import forward, passes
 from planner.physics.forward import Placed
 from planner.physics.roofline import pass_seconds
 from planner.specs.profile import Profile
@@ -49,7 +49,7 @@ def prompt(isl: float, prefix: float, chunk: float, token_budget: float) -> Prom
 
 def prefill_share(placed: Placed, work: Prompt) -> Ledger:
     """Attention of one chunk: the prompt's whole attention, spread evenly over its chunks."""
-    step = forward.prefill_pass(work.tokens * ONE, work.cached * ONE)
+    step = passes.prefill_pass(work.tokens * ONE, work.cached * ONE)
     return tuple(times(entry, ONE / work.chunks) for entry in forward.prefill_cores(placed, step))
 
 
@@ -67,7 +67,7 @@ def times(entry: Entry, factor: Column) -> Entry:
 
 def chunk_ledger(placed: Placed, work: Prompt) -> Ledger:
     """One step that reads one chunk of a lone prompt."""
-    step = forward.prefill_pass(work.chunk * ONE, ZERO, ONE / work.chunks)
+    step = passes.prefill_pass(work.chunk * ONE, ZERO, ONE / work.chunks)
     return (*forward.matrices(placed, step), *prefill_share(placed, work), forward.host(ZERO))
 
 

@@ -20,7 +20,7 @@ from planner.catalog.profile_records import (
     serving,
     textbook,
 )
-from planner.physics import forward
+from planner.physics import forward, passes
 from planner.setting import resolve
 from planner.specs.layout import Layout, layout
 from planner.specs.profile import Law
@@ -169,7 +169,7 @@ def in_use(scenario: Scenario) -> pd.DataFrame:
     """The laws that clock a plan's kernels, those of decoding and of prompts."""
     setting = resolve(scenario)
     placed = forward.place(setting.machine, _layout(scenario))
-    both = forward.Pass(ONE, ONE, setting.decoding.context * ONE, setting.prompt.chunk * ONE, ZERO, ONE)
+    both = passes.Pass(ONE, ONE, setting.decoding.context * ONE, setting.prompt.chunk * ONE, ZERO, ONE)
     clocked = (entry.work for entry in forward.forward(placed, both) if entry.work.kind not in ("host", "all_reduce"))
     used = dict.fromkeys((work.kind, work.precision) for work in clocked)
     return frame(_used_row(kind, precision, setting.profile.law(kind, precision)) for kind, precision in used)

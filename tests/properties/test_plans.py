@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from planner.catalog.accelerators import accelerator_ids
 from planner.catalog.models import model_ids
-from planner.physics import forward, roofline
+from planner.physics import forward, passes, roofline
 from planner.plan import BINDS, Plans
 from planner.serving import prefill
 from planner.setting import Setting, resolve
@@ -213,7 +213,7 @@ def test_tpot_rises_with_batch_for_short_answers_of_experts(asked: Scenario, osl
 def test_a_step_takes_the_time_of_all_its_operations(asked: Scenario, batch: int) -> None:
     """A step of B sequences carries B / osl prompts: no roofline runs their operations faster than the peak."""
     s, where = at(asked), layout(tp=8)
-    decode = forward.forward(placed(s, tp=8), forward.decode_pass(column(batch), column(s.decoding.context)))
+    decode = forward.forward(placed(s, tp=8), passes.decode_pass(column(batch), column(s.decoding.context)))
     prompt = prefill.chunk_ledger(placed(s, tp=8), prefill.prompt(asked.isl, asked.prefix, 0, float("inf")))
 
     def compute(ledger: Any) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 from planner.catalog.models import model
 from planner.physics import attention
+from planner.physics.passes import decode_pass, prefill_pass
 from planner.specs.model import Attention, LatentAttention, LinearAttention
 from planner.specs.precision import CACHE
 from planner.specs.profile import MEASURED, TEXTBOOK
@@ -36,11 +37,13 @@ def state_block(name: str) -> LinearAttention:
 def decode(
     of: Attention, sequences: float, context: float, tp: float = 1, dcp: float = 1, cache: Any = BF16
 ) -> list[Entry]:
-    return attention.decode(of, cache, column(sequences), ONE, column(context), column(tp), column(dcp), 1, MEASURED)
+    site = attention.Site(cache, column(tp), column(dcp), MEASURED)
+    return attention.decode(of, site, decode_pass(column(sequences), column(context)), 1)
 
 
 def prefill(of: Attention, tokens: float, behind: float = 0, tp: float = 1, convention: Any = MEASURED) -> list[Entry]:
-    return attention.prefill(of, BF16, column(tokens), column(behind), column(tp), 1, convention)
+    site = attention.Site(BF16, column(tp), ONE, convention)
+    return attention.prefill(of, site, prefill_pass(column(tokens), column(behind)), 1)
 
 
 def test_decode_reads_every_cached_byte_once() -> None:
@@ -124,8 +127,9 @@ def test_a_state_is_read_and_written_whatever_the_context() -> None:
 
 
 def test_no_attention_no_work() -> None:
-    assert attention.decode(None, BF16, ONE, ONE, ONE, ONE, ONE, 1, MEASURED) == []
-    assert attention.prefill(None, BF16, ONE, ONE, ONE, 1, MEASURED) == []
+    site = attention.Site(BF16, ONE, ONE, MEASURED)
+    assert attention.decode(None, site, decode_pass(ONE, ONE), 1) == []
+    assert attention.prefill(None, site, prefill_pass(ONE), 1) == []
 
 
 @pytest.mark.parametrize("limit", [float("inf"), 128.0, 1000.0])
@@ -171,7 +175,8 @@ def test_prefill_under_an_index_attends_to_2048_and_scans_all() -> None:
 
 def test_columns_and_lone_values_agree() -> None:
     of, contexts = block("glm-5.2"), np.array([1.0, 2048.0, 2049.0, 100_000.0])
-    together = attention.decode(of, BF16, column(5), ONE, contexts, column(4), ONE, 1, MEASURED)
+    site = attention.Site(BF16, column(4), ONE, MEASURED)
+    together = attention.decode(of, site, decode_pass(column(5), contexts), 1)
     for entry in range(2):
         alone = [one(decode(of, 5, context, 4)[entry].work.hbm_bytes) for context in contexts]
         assert together[entry].work.hbm_bytes.tolist() == alone

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planner.catalog.models import model
-from planner.physics import ffn, forward, roofline
+from planner.physics import ffn, forward, passes, roofline
 from planner.specs.layout import layout
 from planner.specs.model import linear_params
 from planner.specs.precision import BF16, WEIGHTS
@@ -108,7 +108,7 @@ def test_kv_projections_are_copied_beyond_their_heads() -> None:
 def test_stacked_kernels_take_the_time_of_single_ones(name: str, profile: str) -> None:
     at = setting(model=name, profile=profile, weights="fp8", gpu="h200-sxm")
     placed = forward.place(at.machine, layout(tp=[1, 2, 8]))
-    step = forward.decode_pass(np.array([[1.0, 30.0, 500.0]]), column(1000))
+    step = passes.decode_pass(np.array([[1.0, 30.0, 500.0]]), column(1000))
     stacked, single = (
         roofline.pass_seconds(forward.matrices(placed, step, together=together), at.profile)
         for together in (True, False)
@@ -119,7 +119,7 @@ def test_stacked_kernels_take_the_time_of_single_ones(name: str, profile: str) -
 def test_the_head_runs_once_a_sequence_but_for_every_token_in_the_textbook() -> None:
     for profile, rows in (("measured", 1.0), ("textbook", 1000.0)):
         at = setting(model="llama-3.1-8b", profile=profile)
-        step = forward.prefill_pass(column(1000))
+        step = passes.prefill_pass(column(1000))
         head = next(
             e for e in forward.matrices(forward.place(at.machine, layout()), step, together=False) if e.name == "head"
         )
@@ -129,6 +129,6 @@ def test_the_head_runs_once_a_sequence_but_for_every_token_in_the_textbook() -> 
 def test_active_weights_of_deepseek_v3_are_36_6_g() -> None:
     """S10-02: operations of one token over two, without the embedding and without attention cores."""
     at = setting(model="deepseek-v3", profile="textbook", weights="fp8")
-    step = forward.decode_pass(column(1), column(0))
+    step = passes.decode_pass(column(1), column(0))
     matrices = forward.matrices(forward.place(at.machine, layout()), step, together=False)
     assert sum(total(entry, "flops") for entry in matrices) / 2e9 == pytest.approx(36.62, rel=1e-3)

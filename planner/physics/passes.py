@@ -1,0 +1,43 @@
+"""What one engine step holds: decoding sequences and prompt tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.work import ONE, ZERO, Column
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one engine step holds on one attention rank; every field is a column.
+
+    Attributes:
+        sequences: decoding sequences.
+        new_tokens: tokens that each of them computes (1; more when verifying a draft).
+        context: mean tokens behind each of them.
+        prompt_tokens: prompt tokens in this step.
+        prompt_behind: prompt tokens already cached before them.
+        prompts_ending: prompts whose last token is in this step (they need the output head).
+    """
+
+    sequences: Column
+    new_tokens: Column
+    context: Column
+    prompt_tokens: Column
+    prompt_behind: Column
+    prompts_ending: Column
+
+    @property
+    def tokens(self) -> Column:
+        """Tokens that pass through every matrix."""
+        return self.sequences * self.new_tokens + self.prompt_tokens
+
+
+def decode_pass(sequences: Column, context: Column, new_tokens: Column = ONE) -> Pass:
+    """A step that only decodes."""
+    return Pass(sequences, new_tokens, context, ZERO, ZERO, ZERO)
+
+
+def prefill_pass(tokens: Column, behind: Column = ZERO, ending: Column = ONE) -> Pass:
+    """A step that only reads prompts."""
+    return Pass(ZERO, ONE, ZERO, tokens, behind, ending)
