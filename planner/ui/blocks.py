@@ -10,6 +10,7 @@ import streamlit as st
 
 from planner.answer import answer
 from planner.catalog.version import catalogue_version
+from planner.notes import MEDIAN
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
@@ -34,7 +35,9 @@ def headline(plan: Plan) -> None:
         impossible = plan.binds == "layout" and not plan.fits
         show.verdict(None if impossible else plan.fits, say("fits"), say("fits_not"), say("fits_unknown"))
         judged = plan.meets_sla if plan.fits and plan.tpot_ms is not None else None
-        show.verdict(judged, say("sla"), say("sla_not"), say("sla_unknown"))
+        pct = plan.scenario.sla_pct
+        kept = say("sla") if pct == MEDIAN else say("sla_mean", pct=f"{pct:g}")
+        show.verdict(judged, kept, say("sla_not"), say("sla_unknown"))
         runs = None if impossible else plan.engine_ok
         show.verdict(runs, say("engine_ok", engine=engine), say("engine_not", engine=engine), say("engine_unknown"))
         if count := len(_remarks(plan)):

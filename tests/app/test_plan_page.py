@@ -385,3 +385,15 @@ def test_the_inline_script_of_the_installed_streamlit_is_the_one_allowed() -> No
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"sha256-{digest}" == INLINE_SCRIPT
     assert "unsafe-eval" not in POLICY
+
+
+@pytest.mark.parametrize("pct", ["50", "90", "99"])
+def test_a_percentile_is_not_said_to_be_kept_when_only_means_were_judged(pct: str) -> None:
+    at = opened(f"{HALF}&sla_pct={pct}")
+    text_of_page = said(at)
+    judged_on_means = f"Meets the SLA on means, P{pct} not judged"
+    assert (judged_on_means in text_of_page) is (pct != "50")
+    assert (f"at P{pct} (judged on means)" in text_of_page) is (pct != "50")
+    assert "Meets the SLA" in text_of_page
+    notes = plan_of(from_link(f"{HALF}&sla_pct={pct}")).notes
+    assert any(note.field == "sla_pct" for note in notes) is (pct != "50")

@@ -85,3 +85,12 @@ def test_tokens_that_break_the_promise_have_no_good_price() -> None:
     assert found.usd_per_m_goodput is None
     assert found.goodput_tok_s == 0.0
     assert found.usd_per_m_output is not None
+
+
+@pytest.mark.parametrize(("qps", "carried"), [(0.5, True), (50.0, False)])
+def test_fixed_replicas_that_carry_too_little_are_no_plan(qps: float, carried: bool) -> None:
+    """4 H100 at batch 32 in the textbook profile serve a few requests of 256 tokens a second: half a one, never fifty."""
+    found = plan(model="llama-3.1-70b", weights="fp8", tp=4, price=2.0, at_batch=32, qps=qps, fix_replicas=1)
+    assert (qps * found.scenario.osl <= found.output_tok_s) is carried
+    assert ("overloaded" not in {note.code for note in found.notes}) is carried
+    assert found.meets_sla is carried
