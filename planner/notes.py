@@ -12,6 +12,7 @@ from planner.specs.scenario import Scenario
 
 GIB = 2.0**30
 MEDIAN = 50.0
+UNSOURCED = "unsourced"
 
 LAYOUT_FIELDS = ("gpu", "engine", "weights", "tp", "pp", "dp", "ep", "cp", "dcp")
 """Fields that the nearest fitting plan may change."""
@@ -155,6 +156,12 @@ def _scope(setting: Setting) -> tuple[Note, ...]:
     if setting.model.vision_params is None:
         text = "This model has a vision tower of unknown size: weights are a lower bound."
         found.append(Note("vision_unknown", text, "model"))
+    if UNSOURCED in f"{setting.model.confidence}; {setting.model.source}":
+        text = (
+            "Some of this model's configuration has no published source (Trust says which part): "
+            "compare it with the checkpoint's config.json before money depends on it."
+        )
+        found.append(Note("unsourced", text, "model"))
     return tuple(found)
 
 

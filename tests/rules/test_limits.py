@@ -44,3 +44,9 @@ def test_bands_are_those_of_the_presets(limits):
         max(((own.low, own.high) for own in band.own), key=lambda own: own[1]),
     ):
         assert any(f"×{low:{form}} to ×{high:{form}}" in said for form in (".2f", ".1f"))
+
+
+def test_the_models_without_a_source_are_counted(root, limits):
+    texts = [path.read_text(encoding="utf-8") for path in (root / "presets" / "models").glob("*.toml")]
+    unsourced = sum("unsourced" in text for text in texts)
+    assert f"| {unsourced} of {len(texts)} models have" in limits

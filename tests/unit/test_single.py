@@ -229,3 +229,19 @@ def test_the_worked_arithmetic_ends_at_the_plans_tpot() -> None:
     asked = Scenario(model="llama-70b-nominal", profile="textbook", tp=4, prefill="excluded", at_batch=64)
     shown = [line for each in worked(asked) for line in each.lines if each.formula.name == "corner_seconds"]
     assert any(line.result.startswith("0.0122507") for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("yi-34b", True),
+        ("qwen2.5-vl-72b", True),
+        ("qwen1.5-110b", True),
+        ("llama-3.1-70b", False),
+        ("deepseek-v3", False),
+    ],
+)
+def test_a_plan_says_when_its_model_has_no_source(model: str, said: bool) -> None:
+    """Whole shapes, a vision tower, one number: what nobody published is a doubt on the plan, not in a table elsewhere."""
+    found = plan(model=model, tp=8)
+    assert ("unsourced" in {note.code for note in found.notes}) is said
