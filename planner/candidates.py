@@ -75,7 +75,7 @@ def _head_rules(model: ModelSpec) -> tuple[Rule, ...]:
     blocks = [group.attention for group in model.groups if group.attention is not None]
     queries = sorted({_query_heads(block) for block in blocks})
     shared = sorted({block.kv_heads for block in blocks if isinstance(block, GroupedAttention)})
-    heads = [Rule("heads", f"tp does not divide the {n} attention heads", _tp_leaves(n)) for n in queries]
+    heads = [Rule("heads", f"tp does not divide the {n} attention heads", _leaves("tp", n)) for n in queries]
     text = "tp neither divides the {} KV heads nor is a multiple of them"
     return (*heads, *(Rule("kv_heads", text.format(n), _uneven(n)) for n in shared))
 
@@ -91,8 +91,8 @@ def _width_rules(model: ModelSpec) -> tuple[Rule, ...]:
     expert = sorted({_width(group.ffn.expert) for group in model.groups if isinstance(group.ffn, ExpertFFN)})
     text = "an expert's width {:,} does not divide by tp·dp·cp/ep"
     return (
-        *(Rule("ffn", f"tp does not divide the feed-forward width {n:,}", _tp_leaves(n)) for n in dense),
-        *(Rule("experts", text.format(n), _expert_tp_leaves(n)) for n in expert),
+        *(Rule("ffn", f"tp does not divide the feed-forward width {n:,}", _leaves("tp", n)) for n in dense),
+        *(Rule("experts", text.format(n), _leaves("expert_tp", n)) for n in expert),
     )
 
 
@@ -128,11 +128,12 @@ def _above(field: str, limit: int) -> Broken:
     return broken
 
 
-def _tp_leaves(size: int) -> Broken:
-    """Whether TP leaves a remainder of a size."""
+def _leaves(field: str, size: int) -> Broken:
+    """Whether a degree leaves a remainder of a size."""
 
     def broken(layout: Layout) -> Flags:
-        left: Flags = np.mod(size, layout.tp) != 0
+        degree: Column = getattr(layout, field)
+        left: Flags = np.mod(size, degree) != 0
         return left
 
     return broken
@@ -143,16 +144,6 @@ def _uneven(size: int) -> Broken:
 
     def broken(layout: Layout) -> Flags:
         left: Flags = (np.mod(size, layout.tp) != 0) & (np.mod(layout.tp, size) != 0)
-        return left
-
-    return broken
-
-
-def _expert_tp_leaves(size: int) -> Broken:
-    """Whether the ranks that share an expert leave a remainder of its width."""
-
-    def broken(layout: Layout) -> Flags:
-        left: Flags = np.mod(size, layout.expert_tp) != 0
         return left
 
     return broken

@@ -9,8 +9,8 @@ from planner.plan import Note, Plans
 from planner.rows import OVER_POOL, OVER_SEATS
 from planner.setting import Setting
 from planner.specs.scenario import Scenario
+from planner.units import GIB
 
-GIB = 2.0**30
 MEDIAN = 50.0
 UNSOURCED = "unsourced"
 

@@ -19,6 +19,7 @@ from planner.specs.accelerator import Accelerator
 from planner.specs.layout import layout
 from planner.specs.model import ModelSpec
 from planner.specs.scenario import Scenario
+from planner.units import GIB
 
 NO_PROMISE_MS = 3_600_000.0
 """A promise so loose that it never binds: cases state none."""
@@ -155,7 +156,7 @@ def _prediction(plans: Plans, setting: Setting, said: tuple[str, ...]) -> Servin
         tpot_ms=float(plans.tpot_ms[0]),
         ttft_ms=float(plans.ttft_ms[0]),
         out_tps_per_gpu=float(plans.output_tok_s[0] / plans.gpus_per_replica[0]),
-        weights_gib=float(plans.weights_bytes[0]) / 2**30,
+        weights_gib=float(plans.weights_bytes[0]) / GIB,
         kv_bytes_per_token=float(plans.kv_bytes_per_token[0]),
         fits=bool(plans.fits[0]),
         source="; ".join((tag, *said)),

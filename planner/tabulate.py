@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -111,6 +112,16 @@ def _money(setting: Setting, devices: Column, speed: Speed) -> tuple[Column, Col
     return serving, dollars, cost.dollars_per_million(dollars, served), cost.dollars_per_million(dollars, good)
 
 
+def _flat(shape: tuple[int, ...], column: object) -> np.ndarray:
+    """A column of every layout and batch, layout by layout."""
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(column), shape)).reshape(-1)
+
+
+def _valid(shape: tuple[int, ...], column: object, where: Flags) -> np.ndarray:
+    """The same, NaN where there is no such number."""
+    return _flat(shape, np.where(where, np.asarray(column), np.nan))
+
+
 def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: Column, speed: Speed) -> Plans:
     """All columns of a block, flattened layout by layout."""
     layout, space, limits = known.clock.placed.layout, known.space, known.limits
@@ -120,13 +131,7 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
     is_ = _verdicts(setting, known, batch, speed)
     good = np.where(is_.keeps & is_.fits & is_.engine_ok, speed.good, 0.0)
     low, high = setting.profile.band
-
-    def flat(column: object) -> np.ndarray:
-        return np.ascontiguousarray(np.broadcast_to(np.asarray(column), shape)).reshape(-1)
-
-    def valid(column: object, where: Flags) -> np.ndarray:
-        return flat(np.where(where, np.asarray(column), np.nan))
-
+    flat, valid = partial(_flat, shape), partial(_valid, shape)
     return Plans(
         fits=flat(is_.fits),
         meets_sla=flat(is_.keeps),

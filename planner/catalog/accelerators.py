@@ -12,10 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator
+from planner.units import GIB
 
 PRESETS = Path(__file__).resolve().parents[2] / "presets"
 
-GIGA, TERA, MIB, GIB = 1e9, 1e12, 2.0**20, 2.0**30
+GIGA, TERA, MIB = 1e9, 1e12, 2.0**20
 
 PEAKS = {
     "bf16": "bf16_dense_tflops",

@@ -11,10 +11,11 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from planner.catalog.accelerators import GIB, MIB, PRESETS
+from planner.catalog.accelerators import MIB, PRESETS
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator
 from planner.specs.engine import Budget, Engine
+from planner.units import GIB
 
 STRICT = ConfigDict(extra="forbid", frozen=True)
 

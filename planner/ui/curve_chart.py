@@ -95,18 +95,14 @@ def _limits(ink: Palette) -> list[Spec]:
     return [rules, labels]
 
 
+def _symbol(shape: str, size: int, fill: str, edge: str, width: float) -> Spec:
+    """A filled symbol, set off from the curve by an edge."""
+    look = {"shape": shape, "filled": True, "size": size, "opacity": 1}
+    return {"type": "point", **look, "color": fill, "stroke": edge, "strokeWidth": width}
+
+
 def _measured(ink: Palette) -> Spec:
     """Public measurements of the same configuration, beside the estimate and never blended with it."""
-    mark = {
-        "type": "point",
-        "shape": "triangle-up",
-        "filled": True,
-        "size": 80,
-        "opacity": 1,
-        "color": ink.ink,
-        "stroke": ink.paper,
-        "strokeWidth": 0.75,
-    }
     tips = {
         "at": "Batch",
         "time": "TPOT, measured",
@@ -117,24 +113,15 @@ def _measured(ink: Palette) -> Spec:
     where = {"x": _batch_axis(ink), "y": _time_axis(ink, "tpot")}
     return {
         "data": {"name": "measured"},
-        "mark": mark,
+        "mark": _symbol("triangle-up", 80, ink.ink, ink.paper, 0.75),
         "encoding": {**where, "tooltip": [tip(*pair) for pair in tips.items()]},
     }
 
 
 def _point(ink: Palette) -> Spec:
     """Where the plan operates."""
-    mark = {
-        "type": "point",
-        "shape": "circle",
-        "filled": True,
-        "size": 130,
-        "opacity": 1,
-        "color": ink.weights,
-        "stroke": ink.paper,
-        "strokeWidth": 2,
-    }
     where = {"x": _batch_axis(ink), "y": _time_axis(ink, "tpot")}
+    mark = _symbol("circle", 130, ink.weights, ink.paper, 2)
     return {"data": {"name": "point"}, "mark": mark, "encoding": {**where, "tooltip": _curve_tips()}}
 
 

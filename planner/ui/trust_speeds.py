@@ -59,6 +59,13 @@ def _law_row(table: KernelTable, record: LawRecord) -> dict[str, Any]:
         "Bandwidth, TB/s": record.bandwidth_tb_per_s,
         "Rise": f"{record.rise_us:g} µs over {record.rise_scale_us:g} µs" if record.rise_us else DASH,
         "Half length": f"{record.half_length_tokens:,.0f} tokens" if record.half_length_tokens else DASH,
+        **_evidence(table, record),
+    }
+
+
+def _evidence(table: KernelTable, record: LawRecord | CollectiveRecord) -> dict[str, Any]:
+    """How often it was timed, how well the law fits, and who says so."""
+    return {
         "Timings": record.rows,
         "Median error, %": 100 * record.median_error,
         "Date": table.date,
@@ -84,11 +91,7 @@ def _collective_rows(table: KernelTable, record: CollectiveRecord) -> Iterator[d
             "Alpha, µs": alpha,
             "Bus bandwidth, GB/s": bus,
             "Link, GB/s": record.link_gb_per_s,
-            "Timings": record.rows,
-            "Median error, %": 100 * record.median_error,
-            "Date": table.date,
-            "Source": record.source,
-            "Note": record.note,
+            **_evidence(table, record),
         }
 
 
