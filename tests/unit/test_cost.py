@@ -67,6 +67,10 @@ def test_a_plans_bill_by_hand() -> None:
     assert (found.replicas, found.gpus) == (replicas + 1, 4 * (replicas + 1))
     assert found.usd_per_hour == found.gpus * 2.0
     assert found.usd_per_m_output == pytest.approx(found.usd_per_hour / (20 * 256 * 3600 / 1e6), rel=1e-12)
+    assert found.meets_sla
+    assert found.goodput_tok_s == pytest.approx(rate, rel=1e-12)
+    assert found.goodput_tok_s_gpu == pytest.approx(rate / 4, rel=1e-12)
+    assert found.usd_per_m_goodput == pytest.approx(found.usd_per_hour / (20 * 256 * 3600 / 1e6), rel=1e-12)
 
 
 def test_without_a_rate_one_replica_runs_full() -> None:

@@ -12,7 +12,7 @@ from planner.plan import Plan
 from planner.setting import resolve
 from planner.single import plan_of, plan_setting, worked
 from planner.specs.scenario import Scenario
-from tests.asking import plan
+from tests.asking import plan, setting
 
 GIB = 2.0**30
 MODELS = ["llama-70b-nominal", "llama-3.1-70b", "deepseek-v3", "glm-5.2", "qwen3-next-80b-a3b", "gpt-oss-120b"]
@@ -128,6 +128,7 @@ def test_ttft_of_llama_8b_on_h100() -> None:
     attention = 4 * 4096**2 * 4096 * 32
     found = plan(model="llama-3.1-8b", profile="textbook", isl=4096, osl=64, at_batch=1)
     assert found.ttft_ms == pytest.approx((linear + attention) / 742.05e12 * 1e3, rel=1e-3)
+    assert found.ttft_unloaded_ms == pytest.approx((linear + attention) / 742.05e12 * 1e3, rel=1e-3)
 
 
 def test_throughput_and_cost_of_llama_70b_fp8() -> None:
@@ -245,3 +246,21 @@ def test_a_plan_says_when_its_model_has_no_source(model: str, said: bool) -> Non
     """Whole shapes, a vision tower, one number: what nobody published is a doubt on the plan, not in a table elsewhere."""
     found = plan(model=model, tp=8)
     assert ("unsourced" in {note.code for note in found.notes}) is said
+
+
+def test_the_band_lies_about_the_estimate_as_the_preset_states_it() -> None:
+    asked = {"model": "llama-3.1-70b", "weights": "fp8", "tp": 4}
+    low, high = setting(**asked).profile.band
+    found = plan(**asked)
+    assert low < 1.0 < high
+    assert found.tpot_low_ms == pytest.approx(low * found.tpot_ms, rel=1e-12)
+    assert found.tpot_high_ms == pytest.approx(high * found.tpot_ms, rel=1e-12)
+
+
+@pytest.mark.parametrize("dp", [1, 2])
+def test_cache_of_a_replica_is_that_of_its_data_parallel_ranks(dp: int) -> None:
+    """A rank's pool over its bytes a token, within a block of 16; a replica has `dp` of them."""
+    found = plan(model="llama-3.1-70b", weights="fp8", tp=4, dp=dp)
+    held = found.kv_pool_bytes / (80 * 2 * 8 * 128 * 2 / 4)
+    assert held - 16 <= found.kv_capacity_tokens_rank <= held
+    assert found.kv_capacity_tokens == dp * found.kv_capacity_tokens_rank
