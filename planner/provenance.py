@@ -64,7 +64,10 @@ def _speeds(setting: Setting) -> tuple[str, ...]:
     found = [
         f"Speed of {kind} in {precision} ({law.tag}): {law.source}{_remark(law.note)}" for kind, precision, law in laws
     ]
-    return (*found, f"Speed of all-reduce ({setting.profile.all_reduce.tag}): {setting.profile.all_reduce.source}")
+    return (
+        *found,
+        f"Speed of all-reduce ({setting.profile.links.all_reduce.tag}): {setting.profile.links.all_reduce.source}",
+    )
 
 
 @functools.lru_cache(maxsize=256)

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from planner.catalog.profile_records import Borrower, CollectiveRecord, LawRecord, kernels, serving
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator
+from planner.specs.collective import CollectiveLaw
 from planner.specs.precision import WEIGHTS
-from planner.specs.profile import CollectiveLaw, Law
+from planner.specs.profile import Law
 
 TIMED_KINDS = ("gemm", "experts", "attn_decode", "mla_decode", "attn_prefill", "mla_prefill")
 ASSUMED_KINDS = ("state", "elementwise", "index")

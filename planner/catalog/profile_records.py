@@ -14,7 +14,8 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from planner.errors import CatalogueError
-from planner.specs.profile import CollectiveLaw, Kind, Law, Tag
+from planner.specs.collective import CollectiveLaw, Tag
+from planner.specs.profile import Kind, Law
 
 FOLDER = Path(__file__).resolve().parents[2] / "presets" / "profiles"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import cache
 
@@ -12,15 +11,15 @@ from planner.catalog.kernel_laws import (
     PRECISIONS,
     TIMED_KINDS,
     Lookup,
-    all_reduce,
     bf16_peak,
     collective,
     laws,
 )
+from planner.catalog.links import UNKNOWN_DOMAIN, free_links, links
 from planner.catalog.profile_records import Borrower, Era, has_kernels, kernels, serving, textbook
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator
-from planner.specs.profile import CollectiveLaw, Law, Profile
+from planner.specs.profile import Law, Profile
 
 
 @cache
@@ -58,7 +57,7 @@ def _measured(accelerator: Accelerator, engine_id: str, engine_version: str | No
         id="measured",
         per_operator=True,
         laws=laws(look),
-        all_reduce=all_reduce(look),
+        links=links(look),
         host_step=constant["host_step"].of(look.engine),
         host_sequence=era.host_sequence_us * 1e-6 if era else constant["host_sequence"].of(look.engine),
         phi=constant["phi"].of(look.engine),
@@ -174,7 +173,7 @@ def _textbook(accelerator: Accelerator) -> Profile:
         id="textbook",
         per_operator=False,
         laws={(kind, precision): law for kind in (*TIMED_KINDS, *ASSUMED_KINDS) for precision in PRECISIONS},
-        all_reduce=CollectiveLaw((2,), (0.0,), (math.inf,), source.tag, source.source),
+        links=free_links(float(accelerator.scale_up_domain or UNKNOWN_DOMAIN), source.source),
         host_step=0.0,
         host_sequence=0.0,
         phi=1.0,

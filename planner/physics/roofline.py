@@ -102,7 +102,7 @@ def launch_seconds(work: Work, profile: Profile) -> Column:
     if work.kind == "host":
         return host_seconds(profile.host_step, profile.host_sequence, work.length)
     if work.kind == "all_reduce":
-        alpha, bus_bandwidth = profile.all_reduce.constants(work.messages)
+        alpha, bus_bandwidth = profile.links.all_reduce.constants(work.messages)
         return collective_seconds(work.link_bytes, work.messages, alpha, bus_bandwidth)
     compute, memory, law = terms(work, profile)
     seconds = overlapped_seconds(compute, memory, law)

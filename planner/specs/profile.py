@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
+from planner.specs.collective import Tag
+from planner.specs.links import Links
 
 Kind = Literal[
     "gemm", "experts", "attn_decode", "mla_decode", "attn_prefill", "mla_prefill", "state", "elementwise", "index"
 ]
 """Operator kinds that the law has constants for. Collectives have laws of their own."""
-
-Tag = Literal["published", "fitted", "borrowed", "assumed"]
-"""Where a constant comes from: a vendor or paper, a fit to this accelerator's kernels, a fit to another's, a convention."""
 
 
 @dataclass(frozen=True)
@@ -49,28 +47,6 @@ class Law:
 
 
 @dataclass(frozen=True)
-class CollectiveLaw:
-    """`seconds = alpha(n) + traffic / bus_bandwidth(n)` of one collective, tabulated by group size.
-
-    `devices`, `alpha` [s] and `bus_bandwidth` [B/s] are parallel tuples, ascending in `devices`. Traffic follows the
-    nccl-tests convention: an all-reduce of `b` bytes over `n` ranks moves `2(n−1)/n · b` through the bus bandwidth.
-    Between tabulated sizes the constants are interpolated in log(n); beyond the largest they are held.
-    """
-
-    devices: tuple[int, ...]
-    alpha: tuple[float, ...]
-    bus_bandwidth: tuple[float, ...]
-    tag: Tag = "fitted"
-    source: str = ""
-
-    def constants(self, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Alpha [s] and bus bandwidth [B/s] for group sizes `n` (any shape)."""
-        at = np.log2(np.maximum(n, 1.0))
-        grid = np.log2(np.asarray(self.devices, dtype=float))
-        return np.interp(at, grid, self.alpha), np.interp(at, grid, self.bus_bandwidth)
-
-
-@dataclass(frozen=True)
 class Profile:
     """All constants for one (profile, accelerator, engine), resolved; nothing is looked up later.
 
@@ -78,7 +54,7 @@ class Profile:
         id: `measured`, `textbook` or `custom`.
         per_operator: apply the law operator by operator (`measured`) or once to the summed work of the pass (`textbook`).
         laws: by (kind, kernel precision); every kind has at least (kind, "bf16").
-        all_reduce: intra-domain all-reduce.
+        links: collectives and expert exchange inside and across scale-up domains.
         host_step: host time a step [s]; host_sequence: host time per running sequence and step [s].
         phi: share of a prompt's prefill cost that lands on the steps of running sequences (the scheduler's).
         band: 80 % band of measured/predicted TPOT, as (low, high) factors.
@@ -91,7 +67,7 @@ class Profile:
     id: str
     per_operator: bool
     laws: dict[tuple[str, str], Law] = field(hash=False)
-    all_reduce: CollectiveLaw
+    links: Links
     host_step: float
     host_sequence: float
     phi: float

@@ -187,8 +187,8 @@ def all_reduce_text(scenario: Scenario) -> str:
     profile, ranks = resolve(scenario).profile, scenario.tp
     if ranks == 1 or not profile.per_operator:
         return ""
-    alpha, bus = (float(column) for column in profile.all_reduce.constants(np.asarray(float(ranks))))
-    law = profile.all_reduce
+    alpha, bus = (float(column) for column in profile.links.all_reduce.constants(np.asarray(float(ranks))))
+    law = profile.links.all_reduce
     speed = f"{alpha / MICRO:.2f} µs and {bus / GB:,.0f} GB/s of bus bandwidth"
     return f"All-reduce over {ranks} ranks: {speed} ({law.tag}; {law.source})."
 

@@ -229,7 +229,7 @@ def test_borrowed_fractions_meet_the_borrowers_own_peaks() -> None:
 
 
 def test_borrowed_all_reduce_follows_the_link() -> None:
-    own, lent = profile("measured", H100, "vllm").all_reduce, profile("measured", MI300X, "vllm").all_reduce
+    own, lent = profile("measured", H100, "vllm").links.all_reduce, profile("measured", MI300X, "vllm").links.all_reduce
     assert lent.tag == "borrowed"
     assert lent.alpha == own.alpha
     assert lent.bus_bandwidth == pytest.approx([0.6 * 448 / 450 * bus for bus in own.bus_bandwidth])
@@ -237,7 +237,7 @@ def test_borrowed_all_reduce_follows_the_link() -> None:
 
 def test_a_pcie_card_does_not_borrow_nvlink() -> None:
     pcie = accelerator(id="h100-pcie", bandwidth=2.0e12, scale_up_bandwidth=63e9, borrows="h100-sxm")
-    found = profile("measured", pcie, "vllm").all_reduce
+    found = profile("measured", pcie, "vllm").links.all_reduce
     assert max(found.bus_bandwidth) < 63e9
     assert "rtx-pro-6000-server" in found.source
 
@@ -262,7 +262,7 @@ def test_own_bands() -> None:
 
 
 def test_graph_mode_all_reduce() -> None:
-    alpha, bus = profile("measured", H100, "vllm").all_reduce.constants(np.array([2.0, 8.0, 64.0]))
+    alpha, bus = profile("measured", H100, "vllm").links.all_reduce.constants(np.array([2.0, 8.0, 64.0]))
     assert alpha == pytest.approx([4.29e-6 * 0.93 * 1.03, 5.42e-6 * 0.93 * 1.03, 5.42e-6 * 0.93 * 1.03])
     assert bus == pytest.approx([262.1e9, 351.2e9, 351.2e9])
 
@@ -280,7 +280,7 @@ def test_textbook_is_the_articles_roofline() -> None:
     assert (law.floor, law.eff_bw, law.p) == (0.0, 1.0, math.inf)
     assert law.eff_flops * law.peak == pytest.approx(742e12, rel=2e-4)
     assert (found.host_step, found.host_sequence, found.band) == (0.0, 0.0, (1.0, 1.0))
-    alpha, bus = found.all_reduce.constants(np.array([1.0, 2.0, 8.0]))
+    alpha, bus = found.links.all_reduce.constants(np.array([1.0, 2.0, 8.0]))
     assert list(alpha) == [0.0, 0.0, 0.0]
     assert list(16384.0 / bus) == [0.0, 0.0, 0.0]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planner.physics import comms, roofline
-from planner.specs.profile import CollectiveLaw
+from planner.specs.collective import CollectiveLaw
 from planner.work import ONE, ZERO, Entry, Work
 from tests.asking import column, one, setting
 
@@ -63,7 +63,7 @@ def test_a_ring_moves_twice_its_buffer_less_one_share() -> None:
 
 def test_an_all_reduce_by_hand() -> None:
     law = CollectiveLaw((2, 8), (5e-6, 9e-6), (100e9, 300e9))
-    profile = replace(setting().profile, all_reduce=law)
+    profile = replace(setting().profile, links=replace(setting().profile.links, all_reduce=law))
     entry = comms.all_reduce("all-reduce", column(10), 1000, column(8), column(3))
     assert one(roofline.entry_seconds(entry, profile)) == pytest.approx(
         3 * (9e-6 + 2 * 7 / 8 * 20_000 / 300e9), rel=1e-12
