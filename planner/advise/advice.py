@@ -1,0 +1,48 @@
+"""A piece of advice: what it says, the numbers it rests on, and the change that would follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from planner.plan import Plan
+from planner.specs.scenario import Scenario
+from planner.variants import Change
+
+Kind: TypeAlias = Literal["advice", "warning"]
+Number: TypeAlias = tuple[str, float, str]
+"""Name, value and unit of one number."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a rule says about one scenario.
+
+    Attributes:
+        code: the rule's name, stable.
+        kind: `warning` for a mistake that the scenario makes, `advice` for what it could do or should know.
+        text: one or two sentences with their numbers in them.
+        numbers: the same numbers, for machines and tests.
+        section: where the source articles treat it; `–` where they do not.
+        change: scenario fields that would apply it; None where nothing is to be changed or its effect is not modelled.
+    """
+
+    code: str
+    kind: Kind
+    text: str
+    numbers: tuple[Number, ...]
+    section: str
+    change: Change | None = field(default=None, hash=False)
+
+    def number(self, name: str) -> float:
+        """One of its numbers.
+
+        Raises:
+            KeyError: for a name that it does not have.
+        """
+        return {each[0]: each[1] for each in self.numbers}[name]
+
+
+Rule: TypeAlias = Callable[[Scenario, Plan], Advice | None]
+"""A named rule: says something about a scenario and its plan, or nothing."""

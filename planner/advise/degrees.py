@@ -1,0 +1,297 @@
+"""Rules on how a replica is spread over devices: tensor and pipeline parallelism, context, and what fits at all."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from planner.advise.advice import Advice
+from planner.candidates import candidates
+from planner.catalog.accelerators import accelerator
+from planner.evaluate import evaluate
+from planner.plan import Plan
+from planner.physics.kv import CacheComponent
+from planner.setting import resolve
+from planner.specs.layout import layout
+from planner.specs.scenario import Scenario
+from planner.units import gigabytes, show, whole
+from planner.variants import Outcome, applicable, changed, known, outcome, row, tpot_at
+
+POWERS = (1, 2, 4, 8, 16, 32, 64)
+"""Tensor-parallel degrees that are compared."""
+
+NOTICEABLE = 0.02
+"""Change of a time or rate below which two plans are called equal; a tenth of the band of a typical estimate."""
+
+
+@lru_cache(maxsize=256)
+def by_degree(scenario: Scenario) -> dict[int, Outcome]:
+    """Plans at each tensor-parallel degree alone, at each one's own operating point."""
+    plain = scenario.with_(pp=1, dp=1, cp=1, dcp=1, ep=1, at_batch=None)
+    degrees = np.array(POWERS, dtype=float)
+    table = evaluate(plain, candidates(layout(tp=degrees, ep=np.minimum(degrees, float(scenario.ep)))))
+    return {tp: row(table, at) for at, tp in enumerate(POWERS)}
+
+
+@lru_cache(maxsize=256)
+def tpot_by_degree(scenario: Scenario, batch: int) -> dict[int, float]:
+    """TPOT at one batch over tensor-parallel degrees that hold at least one sequence [ms]."""
+    plain = scenario.with_(pp=1, dp=1, cp=1, dcp=1, ep=1, at_batch=None)
+    degrees = np.array(POWERS, dtype=float)
+    rows = candidates(layout(tp=degrees, ep=np.minimum(degrees, float(scenario.ep))), np.full((1, 1), float(batch)))
+    found = {tp: row(evaluate(plain, rows), at).tpot_ms for at, tp in enumerate(POWERS)}
+    return {tp: tpot for tp, tpot in found.items() if tpot is not None}
+
+
+def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 7.1: TP lowers latency. Says by how much here, all-reduces included, and what it costs per device."""
+    wider = by_degree(s).get(s.tp * 2)
+    if plan.tpot_ms is None or wider is None or not _only_tp(s):
+        return None
+    then = tpot_by_degree(s, plan.batch).get(s.tp * 2)
+    if then is None or then > plan.tpot_ms * (1 - NOTICEABLE):
+        return None
+    numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("tp", s.tp * 2.0, ""))
+    shorter = show(1 - then / plan.tpot_ms, "%")
+    per_gpu = _per_device(plan.goodput_tok_s_gpu, wider.goodput_tok_s_gpu)
+    text = (
+        f"tp={s.tp * 2} shortens TPOT at {whole(plan.batch)} requests from {show(plan.tpot_ms, 'ms')} to "
+        f"{show(then, 'ms')} ({shorter}), all-reduces included{per_gpu}."
+    )
+    return Advice("tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s)))
+
+
+def _per_device(now: float | None, then: float | None) -> str:
+    """What becomes of good tokens per device, as the end of a sentence."""
+    if not now or not then:
+        return ""
+    return f"; good tokens per GPU go from {show(now, 'tok/s')} to {show(then, 'tok/s')}"
+
+
+def _wider(s: Scenario) -> dict[str, int]:
+    """Twice the tensor parallelism; experts spread with it where they were."""
+    return {"tp": s.tp * 2, "ep": s.ep * 2 if s.ep > 1 else 1}
+
+
+def _only_tp(s: Scenario) -> bool:
+    """Whether tensor parallelism is the only kind of parallelism beside that of experts."""
+    return s.pp == s.dp == s.cp == s.dcp == 1
+
+
+def tp_over_slow_links(s: Scenario, plan: Plan) -> Advice | None:
+    """A common mistake, and article 7.1: more TP than the links carry, so that all-reduces take more than they gain."""
+    if plan.tpot_ms is None or s.tp == 1 or not _only_tp(s):
+        return None
+    times = {tp: tpot for tp, tpot in tpot_by_degree(s, plan.batch).items() if tp < s.tp}
+    best = min(times, key=lambda tp: times[tp], default=s.tp)
+    if best == s.tp or times[best] > plan.tpot_ms:
+        return None
+    gpu = accelerator(s.gpu)
+    reduce = _all_reduce_ms(plan)
+    numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", times[best], "ms"), ("all_reduce", reduce, "ms"))
+    text = (
+        f"tp={s.tp} over {gpu.scale_up_name} is slower than tp={best}: TPOT {show(plan.tpot_ms, 'ms')} against "
+        f"{show(times[best], 'ms')} at {whole(plan.batch)} requests; all-reduces take {show(reduce, 'ms')} of a step."
+    )
+    return Advice("tp_over_slow_links", "warning", text, numbers, "7.1", applicable(s, {"tp": best, "ep": min(s.ep, best)}))
+
+
+def _all_reduce_ms(plan: Plan) -> float:
+    """Milliseconds of collectives in one step."""
+    return sum(each.seconds for each in plan.ledger if each.bound_by == "link") * 1e3
+
+
+def tp_limit_of_links(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 7.1: TP up to 4 on HCCS, up to 8 on NVLink. Says the degree beyond which TPOT stops falling here."""
+    if plan.tpot_ms is None or not resolve(s).convention.overheads or not _only_tp(s):
+        return None
+    times = tpot_by_degree(s, plan.batch)
+    gains = [tp for tp in times if times.get(tp // 2, np.inf) * (1 - NOTICEABLE) > times[tp]]
+    last = max(gains, default=1)
+    gpu = accelerator(s.gpu)
+    domain = gpu.scale_up_domain
+    if last <= 1:
+        return None
+    end = (f"the domain of {domain} ends there" if last == domain else "beyond, all-reduces eat the gain or the layout ends")
+    numbers = (("last_tp", float(last), ""), ("tpot_there", times[last], "ms"))
+    text = (
+        f"Over {gpu.scale_up_name}, TPOT at {whole(plan.batch)} requests falls up to tp={last} "
+        f"({show(times[last], 'ms')}); {end}."
+    )
+    return Advice("tp_limit_of_links", "advice", text, numbers, "7.1")
+
+
+def pp_for_throughput(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 7.1: PP raises throughput. Says what two stages do on the same devices, with the batch in two micro-batches."""
+    change = {"tp": s.tp // 2, "pp": 2, "ep": max(s.ep // 2, 1)}
+    if plan.tpot_ms is None or s.tp < 2 or s.tp % 2 or not _only_tp(s) or plan.batch < 2:
+        return None
+    variant = changed(s, {**change, "at_batch": plan.batch})
+    if variant is None or not outcome(variant).fits:
+        return None
+    then, said = _staged_tpot(s, variant, plan.batch)
+    if then is None:
+        return None
+    gain = plan.tpot_ms / then - 1
+    numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("gain", gain, ""), ("micro_batch", plan.batch / 2, "sequences"))
+    verdict = f"{show(abs(gain), '%')} {'more' if gain > 0 else 'less'} output"
+    text = (
+        f"Two stages of tp={s.tp // 2} on the same GPUs run {whole(plan.batch)} requests as two micro-batches of "
+        f"{whole(plan.batch // 2)}, each reading its stage's weights by itself: TPOT {show(then, 'ms')}{said} against "
+        f"{show(plan.tpot_ms, 'ms')}, {verdict}. With fewer than two micro-batches in flight a stage idles."
+    )
+    return Advice("pp_for_throughput", "advice", text, numbers, "7.1", applicable(s, change) if gain > NOTICEABLE else None)
+
+
+def _staged_tpot(s: Scenario, variant: Scenario, batch: int) -> tuple[float | None, str]:
+    """TPOT with two stages: the plan's, or, where pipelines are not priced, all layers in turn on half of the batch."""
+    if (priced := outcome(variant).tpot_ms) is not None:
+        return priced, ""
+    half = changed(s, {"tp": s.tp // 2, "ep": max(s.ep // 2, 1), "at_batch": None})
+    whole_model = None if half is None else _clocked(half, batch / 2)
+    return whole_model, " (hops between stages not counted)"
+
+
+def _clocked(s: Scenario, batch: float) -> float | None:
+    """TPOT of a layout that one device might not hold alone; None where there is no such layout [ms]."""
+    found = known(s)
+    if found.bounds.limits.broken.reshape(-1)[0] >= 0:
+        return None
+    from planner.variants import tpots
+
+    return float(tpots(s, np.full((1, 1), float(batch)))[0, 0])
+
+
+def pipeline_starves(s: Scenario, plan: Plan) -> Advice | None:
+    """A common mistake: fewer sequences than pipeline stages, so that stages wait for each other."""
+    if s.pp == 1 or plan.batch >= s.pp:
+        return None
+    idle = 1 - plan.batch / s.pp
+    numbers = (("stages", float(s.pp), ""), ("batch", float(plan.batch), "sequences"), ("idle", idle, ""))
+    text = f"{s.pp} pipeline stages share {whole(plan.batch)} requests: {show(idle, '%')} of the stages idle at any time."
+    return Advice("pipeline_starves", "warning", text, numbers, "7.1")
+
+
+def smallest_layout(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 7.2: which model takes how many devices. By weights alone, by what fits, and by what keeps the promise."""
+    rows = by_degree(s)
+    fitting = [tp for tp, each in rows.items() if each.fits and each.engine_ok]
+    keeping = [tp for tp in fitting if rows[tp].stands]
+    if not fitting:
+        return None
+    by_weights = next((tp for tp, each in rows.items() if each.weights_bytes <= plan.physical_bytes), fitting[0])
+    first = fitting[0]
+    held = rows[first].b_max_kv
+    keeps = f"tp={keeping[0]} is the first to keep the promise" if keeping else "no degree keeps the promise"
+    numbers = (("tp_weights", float(by_weights), ""), ("tp_fits", float(first), ""), ("held", held, "sequences"))
+    numbers = (*numbers, ("tp_keeps", float(keeping[0]), "")) if keeping else numbers
+    text = (
+        f"By its weights alone the model takes tp={by_weights}; with workspace and a cache tp={first} is the first to "
+        f"fit ({show(held, 'requests')}); {keeps}."
+    )
+    change = applicable(s, {"tp": keeping[0]}) if keeping and _only_tp(s) and s.ep == 1 and s.tp != keeping[0] else None
+    return Advice("smallest_layout", "advice", text, numbers, "7.2", change)
+
+
+def little_kv(s: Scenario, plan: Plan) -> Advice | None:
+    """A common mistake: weights that fit but leave so little cache that twice the devices do more than twice as much."""
+    wider = by_degree(s).get(s.tp * 2)
+    if not plan.fits or plan.binds != "kv" or wider is None or not _only_tp(s) or not wider.stands:
+        return None
+    now, then = plan.output_tok_s, wider.output_gpu
+    if now is None or then is None or then < now / plan.gpus_per_replica * (1 + NOTICEABLE):
+        return None
+    share = plan.weights_bytes / plan.usable_bytes
+    ratio = then / (now / plan.gpus_per_replica)
+    numbers = (("weights_share", share, ""), ("held", float(plan.b_max_kv), "sequences"), ("gain_per_gpu", ratio, ""))
+    text = (
+        f"Weights take {show(share, '%')} of the usable memory and leave cache for {show(plan.b_max_kv, 'requests')}; "
+        f"with tp={s.tp * 2} each GPU yields {show(ratio)} times as much."
+    )
+    return Advice("little_kv", "warning", text, numbers, "7.2", applicable(s, _wider(s)))
+
+
+def weights_per_gpu(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 11.2: weights per device are total ÷ TP. Says what they are here, replicated tensors included."""
+    shards = s.tp * s.pp * (s.dp if s.ep > 1 else 1)
+    total = outcome(s.with_(tp=1, pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None)).weights_bytes
+    if plan.gpus_per_replica == 1:
+        return None
+    ideal = total / shards
+    over = plan.weights_bytes / ideal - 1
+    numbers = (("weights", plan.weights_bytes, "bytes"), ("divided", ideal, "bytes"), ("replicated", over, ""))
+    more = "nothing is held twice" if over < 0.001 else f"{show(over, '%')} more, what cannot be split"
+    text = (
+        f"A step reads at most {gigabytes(plan.weights_bytes)} of weights per GPU, not the model's {gigabytes(total)}; "
+        f"plain division by {shards} gives {gigabytes(ideal)}: {more}."
+    )
+    return Advice("weights_per_gpu", "advice", text, numbers, "11.2")
+
+
+def cache_copies(s: Scenario, plan: Plan) -> Advice | None:
+    """A common mistake, and article 10.2: KV divided by TP past the KV heads. Ranks beyond them hold copies."""
+    copies = copies_of(s)
+    if copies <= 1.0 + NOTICEABLE or s.tp == 1 or _latent(s):
+        return None
+    heads = s.tp / copies
+    numbers = (("copies", copies, ""), ("tp", float(s.tp), ""), ("divides", heads, ""))
+    text = (
+        f"KV heads divide the cache {show(heads)} ways, not {s.tp}: each token is held {show(copies)} times, "
+        f"{whole(plan.kv_bytes_per_token)} bytes a GPU."
+    )
+    change = {"dcp": int(copies)} if s.dcp == 1 and float(copies).is_integer() else {}
+    return Advice("cache_copies", "warning", text, numbers, "10.2", applicable(s, change) if change else None)
+
+
+def copies_of(s: Scenario) -> float:
+    """How many times the ranks of a tensor-parallel group hold the growing part of the cache."""
+    parts = [part for part in resolve(s).cache if part.token_bytes]
+    held = sum(_weight(part) / min(s.tp, part.shards) for part in parts)
+    once = sum(_weight(part) for part in parts) / s.tp
+    return held / once / s.dcp if parts else 1.0
+
+
+def _weight(part: CacheComponent) -> float:
+    """Bytes of one token in all layers that hold this part."""
+    return part.layers * part.token_bytes
+
+
+def _latent(s: Scenario) -> bool:
+    """Whether the cache is a latent that tensor parallelism never divides."""
+    return any(part.name == "latent" for part in resolve(s).cache)
+
+
+def dcp_shards_cache(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 7.3: CP is said to serve prefill only. Decode context parallelism divides the copies that TP holds."""
+    copies = copies_of(s)
+    if s.tp == 1 or s.dcp > 1 or copies < 2 or not float(copies).is_integer():
+        return None
+    variant = changed(s, {"dcp": int(copies), "at_batch": None})
+    if variant is None or not outcome(variant).fits:
+        return None
+    then = outcome(variant).b_max_kv
+    numbers = (("copies", copies, ""), ("held_now", float(plan.b_max_kv), "sequences"), ("held_then", then, "sequences"))
+    text = (
+        f"Decode context parallelism (dcp={int(copies)}) splits by position the cache that {int(copies)} ranks hold "
+        f"alike: {whole(then)} requests instead of {whole(plan.b_max_kv)}."
+    )
+    return Advice("dcp_shards_cache", "advice", text, numbers, "7.3", applicable(s, {"dcp": int(copies)}))
+
+
+def cp_for_ttft(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 7.3: CP secures TTFT of long prompts. Says the least degree that could, were prefill split perfectly."""
+    if plan.ttft_unloaded_ms is None or plan.ttft_unloaded_ms <= s.sla_ttft_ms or s.cp > 1:
+        return None
+    fixed = resolve(s).profile.ttft_fixed * 1e3
+    if s.sla_ttft_ms <= fixed:
+        return None
+    least = int(np.ceil((plan.ttft_unloaded_ms - fixed) / (s.sla_ttft_ms - fixed)))
+    numbers = (("ttft", plan.ttft_unloaded_ms, "ms"), ("least_cp", float(least), ""))
+    text = (
+        f"A prompt of {whole(s.isl)} tokens takes {show(plan.ttft_unloaded_ms, 'ms')} on an idle replica, "
+        f"{show(s.sla_ttft_ms, 'ms')} are promised: prefill would have to be split at least {least} ways by context "
+        f"parallelism (cp), were the split perfect."
+    )
+    power = 1 << (least - 1).bit_length()
+    return Advice("cp_for_ttft", "advice", text, numbers, "7.3", applicable(s, {"cp": power}))

@@ -1,0 +1,133 @@
+"""Rules on speculative decoding: verification is priced as the step that it is, at the batch that runs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from planner.advise.advice import Advice
+from planner.plan import Column, Plan
+from planner.serving import decode
+from planner.serving.thresholds import drafting_gain, tokens_a_verification
+from planner.specs.scenario import Scenario
+from planner.units import show, whole
+from planner.variants import applicable, changed, not_priced, outcome, step_of, step_seconds
+from planner.work import ONE
+
+DRAFTS = 4
+"""Draft tokens that are tried where none are asked for: the article's example."""
+
+ACCEPTANCES = np.linspace(0.0, 1.0, 1001)
+"""Acceptances among which the break-even is looked for."""
+
+
+def _asked(s: Scenario) -> tuple[float, float, float]:
+    """Draft tokens, acceptance and draft cost: the scenario's, whose defaults are the article's."""
+    return float(s.spec or DRAFTS), s.accept, s.draft
+
+
+def _plain(s: Scenario) -> Scenario:
+    """The scenario without drafts."""
+    return s.with_(spec=0, accept=Scenario.model_fields["accept"].default, draft=Scenario.model_fields["draft"].default)
+
+
+def gain_at(s: Scenario, batch: Column, accept: Column | None = None) -> Column:
+    """Speed-up of decoding at batches of a replica: time of a token without drafts over its time with them."""
+    drafts, asked, share = _asked(s)
+    base = _plain(s)
+    step = step_seconds(base, step_of(base, batch))
+    verify = step_seconds(base, step_of(base, batch, drafts + 1.0))
+    tokens = tokens_a_verification(asked * ONE if accept is None else accept, drafts)
+    return drafting_gain(tokens, step, verify, drafts, share)
+
+
+@lru_cache(maxsize=256)
+def break_even_batch(s: Scenario) -> float:
+    """Largest batch of a replica at which drafting still gains; 0 where it never does."""
+
+    def keeps(batch: Column) -> np.ndarray:
+        return np.asarray(gain_at(s, batch) > 1.0)
+
+    return float(decode.largest_batch(keeps, (1, 1), 1 << 14)[0, 0])
+
+
+@lru_cache(maxsize=256)
+def break_even_acceptance(s: Scenario, batch: int) -> float | None:
+    """Smallest acceptance of a draft token at which drafting gains; None where even certain acceptance does not."""
+    gains = np.broadcast_to(gain_at(s, np.full((1, 1), float(batch)), ACCEPTANCES[None, :]), (1, len(ACCEPTANCES)))[0]
+    good = np.flatnonzero(gains > 1.0)
+    return float(ACCEPTANCES[good[0]]) if good.size else None
+
+
+def _gain(s: Scenario, batch: int) -> float:
+    return float(np.reshape(gain_at(s, np.full((1, 1), float(batch))), -1)[0])
+
+
+def spec_on(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 5.4: drafts pay up to B = 4. Fires where they gain at the batch that runs."""
+    if s.spec or plan.tpot_ms is None or (gain := _gain(s, plan.batch)) <= 1.0:
+        return None
+    limit, need = break_even_batch(s), break_even_acceptance(s, plan.batch)
+    numbers = (("gain", gain, ""), ("break_even_batch", limit, "sequences"), ("break_even_acceptance", need or 0.0, ""))
+    text = (
+        f"{DRAFTS} draft tokens, each accepted with {show(s.accept, '%')}, speed up decoding {show(gain)} times at "
+        f"{whole(plan.batch)} requests; they gain up to {_up_to(limit)} requests, and need an acceptance of at least "
+        f"{show(need, '%')} here. Acceptance falls with temperature: measure it."
+    )
+    return Advice("spec_on", "advice", text, numbers, "5.4", applicable(s, {"spec": DRAFTS}))
+
+
+def _up_to(limit: float) -> str:
+    """A limit in words: the search ends somewhere."""
+    return f"more than {whole(limit)}" if limit >= 1 << 14 else whole(limit)
+
+
+def spec_off(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 5.4 and 11.2: no drafts beyond B = 8. Fires where verification costs more than accepted tokens save."""
+    if plan.tpot_ms is None or (gain := _gain(s, plan.batch)) > 1.0:
+        return None
+    limit, need = break_even_batch(s), break_even_acceptance(s, plan.batch)
+    drafts = int(s.spec or DRAFTS)
+    numbers = (("gain", gain, ""), ("break_even_batch", limit, "sequences"), ("verified", plan.batch * (drafts + 1.0), "tokens"))
+    needed = "no acceptance makes up for it" if need is None else f"an acceptance of {show(need, '%')} would break even"
+    text = (
+        f"Speculative decoding loses at {whole(plan.batch)} requests: verifying {whole(plan.batch * (drafts + 1))} tokens a "
+        f"step makes it {show(gain)} times as fast; it gains up to {whole(limit)} requests; {needed}."
+    )
+    if s.spec:
+        change = {"spec": 0, "accept": 0.8, "draft": 0.1}
+        return Advice("spec_off", "warning", text, numbers, "5.4, 11.2", applicable(s, change))
+    return Advice("spec_off", "advice", text, numbers, "5.4, 11.2")
+
+
+def spec_concurrency(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 9.6: drafts cannot raise the concurrency that the promise allows. Says the batch that they allow here."""
+    if plan.tpot_ms is None or plan.b_max_sla < 1 or plan.binds != "tpot" or s.prefill == "disaggregated":
+        return None
+    base = _plain(s).with_(at_batch=None)
+    without = outcome(base).b_max_sla or 0.0
+    with_drafts = _drafted_limit(s, base)
+    numbers = (("without", without, "sequences"), ("with", with_drafts, "sequences"), ("gain", _gain(s, int(without) or 1), ""))
+    verdict = "raise" if with_drafts > without else "do not raise"
+    text = (
+        f"{int(s.spec or DRAFTS)} drafts {verdict} the batch that the TPOT promise allows: {whole(with_drafts)} requests "
+        f"with them, {whole(without)} without."
+    )
+    return Advice("spec_concurrency", "advice", text, numbers, "9.6")
+
+
+@lru_cache(maxsize=256)
+def _drafted_limit(s: Scenario, base: Scenario) -> float:
+    """Largest batch within the promised TPOT with drafts: the plan's where they are priced, else by the gain of a step."""
+    variant = changed(base, {"spec": s.spec or DRAFTS, "accept": s.accept, "draft": s.draft})
+    if variant is not None and not not_priced(variant, ("spec",)) and (priced := outcome(variant).b_max_sla) is not None:
+        return priced
+    from planner.variants import tpots
+
+    def keeps(batch: Column) -> np.ndarray:
+        step = step_seconds(base, step_of(base, batch)) * 1e3
+        prompts = np.maximum(tpots(base, batch) - step, 0.0)
+        return np.asarray(step / gain_at(s, batch) + prompts <= s.sla_tpot_ms)
+
+    return float(decode.largest_batch(keeps, (1, 1), 1 << 14)[0, 0])

@@ -1,0 +1,196 @@
+"""Variants of a scenario, each with what a comparison needs of its plan; worked out once and remembered.
+
+A full plan also searches for the nearest plan that fits, draws a curve and lists its sources; a comparison of thirty
+variants needs none of that, so it reads the table row alone, from the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+
+from planner.errors import InputError
+from planner.notes import unmodelled
+from planner.physics import forward
+from planner.physics.passes import Pass
+from planner.physics.roofline import pass_seconds, terms
+from planner.plan import BINDS, Column, Plans
+from planner.rows import Bounds, bounds, speed_at
+from planner.serving.decode import rank_batch
+from planner.setting import Setting, resolve
+from planner.specs.layout import Layout, layout
+from planner.specs.scenario import Scenario
+from planner.tabulate import table
+from planner.work import ONE, ZERO
+
+Change: TypeAlias = Mapping[str, str | int | float | bool | None]
+"""Scenario fields with the values that they would take."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One row of the table of plans as plain numbers; None = not applicable, unknown or not modelled.
+
+    Bytes, milliseconds, tokens a second, sequences and dollars, as the plan fields of the same name.
+    """
+
+    fits: bool
+    meets_sla: bool
+    engine_ok: bool
+    binds: str
+    reason: str
+    gpus_per_replica: float
+    weights_bytes: float
+    usable_bytes: float
+    kv_pool_bytes: float
+    kv_bytes_per_token: float
+    kv_capacity_tokens: float
+    b_max_kv: float
+    b_max_sla: float | None
+    b_max: float
+    batch: float
+    tpot_ms: float | None
+    ttft_ms: float | None
+    ttft_unloaded_ms: float | None
+    output_tok_s: float | None
+    goodput_tok_s_gpu: float | None
+    usd_per_m_goodput: float | None
+
+    @property
+    def stands(self) -> bool:
+        """Whether it fits, is served and keeps the promise."""
+        return self.fits and self.engine_ok and self.meets_sla and self.tpot_ms is not None
+
+    @property
+    def output_gpu(self) -> float | None:
+        """Output tokens a second of one device, whether or not the promise is kept."""
+        return None if self.output_tok_s is None else self.output_tok_s / self.gpus_per_replica
+
+
+@dataclass(frozen=True)
+class Known:
+    """A scenario's setting and everything about its layout that does not depend on the batch."""
+
+    setting: Setting
+    bounds: Bounds
+
+    @property
+    def layout(self) -> Layout:
+        """Its layout, a table of one row."""
+        return self.bounds.clock.placed.layout
+
+
+def changed(scenario: Scenario, change: Change) -> Scenario | None:
+    """The scenario with some fields changed; None where the changes contradict what stays."""
+    try:
+        return scenario.with_(**change)
+    except InputError:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def known(scenario: Scenario) -> Known:
+    """Setting, memory, clock and largest batches of a scenario's own layout."""
+    s, setting = scenario, resolve(scenario)
+    return Known(setting, bounds(setting, layout(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp).tall))
+
+
+@lru_cache(maxsize=1024)
+def outcome(scenario: Scenario) -> Outcome:
+    """What the plan of a scenario says, at its own operating point.
+
+    Raises:
+        CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
+    """
+    found = known(scenario)
+    batch = None if scenario.at_batch is None else np.full((1, 1), float(scenario.at_batch))
+    return _row(table(found.setting, found.bounds, batch), 0)
+
+
+def row(plans: Plans, at: int) -> Outcome:
+    """One row of a table of plans."""
+    return _row(plans, at)
+
+
+def _row(plans: Plans, at: int) -> Outcome:
+    """One row, NaN as None."""
+    values = {name: getattr(plans, name)[at] for name in Outcome.__dataclass_fields__ if name not in _WORDS}
+    plain = {name: _plain(value) for name, value in values.items()}
+    return Outcome(binds=BINDS[int(plans.binds[at])], reason=plans.reasons[int(plans.reason[at])], **plain)
+
+
+_WORDS = ("binds", "reason")
+
+
+def _plain(value: np.generic) -> bool | float | None:
+    """A cell as Python has it."""
+    if isinstance(value, np.bool_):
+        return bool(value)
+    return float(value) if np.isfinite(value) else None  # type: ignore[call-overload, arg-type]
+
+
+def tpot_at(scenario: Scenario, batch: float) -> float | None:
+    """TPOT at a batch of the scenario's layout [ms]; None where it has no speed."""
+    if outcome(scenario).ttft_ms is None:
+        return None
+    return float(tpots(scenario, np.full((1, 1), float(batch)))[0, 0])
+
+
+def tpots(scenario: Scenario, batches: Column) -> Column:
+    """TPOT at batches of shape (1, m) of the scenario's layout [ms]."""
+    found = known(scenario)
+    speed = speed_at(found.setting, found.bounds.clock, batches, found.bounds.unloaded)
+    return np.broadcast_to(speed.tpot * 1e3, batches.shape)
+
+
+def step_of(scenario: Scenario, batch: Column, new_tokens: float = 1.0, prompt: Column = ZERO) -> Pass:
+    """One engine step of the scenario: `batch` sequences of a replica decode, and a piece of a prompt is read beside them.
+
+    The piece is the last of its prompt, which has most tokens behind it.
+    """
+    found = known(scenario)
+    whole = found.setting.prompt
+    behind = np.maximum(whole.tokens - prompt, 0.0) + whole.cached
+    held = rank_batch(batch, found.layout.dp)
+    return Pass(held, new_tokens * ONE, found.setting.decoding.context * ONE, prompt, behind, ZERO)
+
+
+def step_seconds(scenario: Scenario, step: Pass) -> Column:
+    """How long one engine step takes [s], for columns of any shape that broadcasts with (1, m)."""
+    found = known(scenario)
+    return pass_seconds(forward.forward(found.bounds.clock.placed, step), found.setting.profile)
+
+
+def step_sides(scenario: Scenario, step: Pass) -> tuple[Column, Column]:
+    """Seconds that a step would take were it only to compute, and were it only to move bytes."""
+    found = known(scenario)
+    profile = found.setting.profile
+    compute, memory = np.zeros(1), np.zeros(1)
+    for entry in forward.forward(found.bounds.clock.placed, step):
+        if entry.work.kind not in NOT_ON_CHIP:
+            flops, moved, _ = terms(entry.work, profile)
+            compute = compute + entry.work.launches * flops
+            memory = memory + entry.work.launches * moved
+    return compute, memory
+
+
+NOT_ON_CHIP = ("host", "all_reduce", "all_to_all", "hop", "gather")
+"""Kinds of work that neither compute nor move bytes of device memory."""
+
+
+def not_priced(scenario: Scenario, fields: tuple[str, ...]) -> str:
+    """Why the speed of a scenario does not show what some of its fields ask for; empty when it does."""
+    told = unmodelled(resolve(scenario))
+    return next((note.text for note in told if note.field in fields), "")
+
+
+def applicable(scenario: Scenario, change: Change) -> Change | None:
+    """The change when its plan can be opened with numbers that show it; None otherwise."""
+    variant = changed(scenario, change)
+    if variant is None or variant == scenario or not_priced(variant, tuple(change)):
+        return None
+    return change if outcome(variant).ttft_ms is not None else None
