@@ -167,7 +167,9 @@ def _scope(setting: Setting) -> tuple[Note, ...]:
 
 def unmodelled(setting: Setting) -> tuple[Note, ...]:
     """Remarks on what is asked for but not modelled: it changes nothing, or less than it seems."""
-    return tuple(Note(code, text, field) for code, text, field, applies in _unused(setting) if applies and code == "not_modelled")
+    return tuple(
+        Note(code, text, field) for code, text, field, applies in _unused(setting) if applies and code == "not_modelled"
+    )
 
 
 def _unused(setting: Setting) -> tuple[tuple[str, str, str, bool], ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -119,18 +119,18 @@ def row(plans: Plans, at: int) -> Outcome:
 def _row(plans: Plans, at: int) -> Outcome:
     """One row, NaN as None."""
     values = {name: getattr(plans, name)[at] for name in Outcome.__dataclass_fields__ if name not in _WORDS}
-    plain = {name: _plain(value) for name, value in values.items()}
+    plain: dict[str, Any] = {name: _plain(value) for name, value in values.items()}
     return Outcome(binds=BINDS[int(plans.binds[at])], reason=plans.reasons[int(plans.reason[at])], **plain)
 
 
 _WORDS = ("binds", "reason")
 
 
-def _plain(value: np.generic) -> bool | float | None:
+def _plain(value: Any) -> bool | float | None:
     """A cell as Python has it."""
     if isinstance(value, np.bool_):
         return bool(value)
-    return float(value) if np.isfinite(value) else None  # type: ignore[call-overload, arg-type]
+    return float(value) if np.isfinite(value) else None
 
 
 def tpot_at(scenario: Scenario, batch: float) -> float | None:

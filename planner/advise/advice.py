@@ -13,6 +13,7 @@ from planner.variants import Change
 Kind: TypeAlias = Literal["advice", "warning"]
 Number: TypeAlias = tuple[str, float, str]
 """Name, value and unit of one number."""
+Numbers: TypeAlias = tuple[Number, ...]
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Advice:
     code: str
     kind: Kind
     text: str
-    numbers: tuple[Number, ...]
+    numbers: Numbers
     section: str
     change: Change | None = field(default=None, hash=False)
 

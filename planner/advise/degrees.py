@@ -6,20 +6,24 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.advise.advice import Advice
+from planner.advise.advice import Advice, Numbers
 from planner.candidates import candidates
 from planner.catalog.accelerators import accelerator
 from planner.evaluate import evaluate
-from planner.plan import Plan
 from planner.physics.kv import CacheComponent
+from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
 from planner.units import gigabytes, show, whole
-from planner.variants import Outcome, applicable, changed, known, outcome, row, tpot_at
+from planner.variants import Outcome, applicable, changed, known, outcome, row, tpots
 
 POWERS = (1, 2, 4, 8, 16, 32, 64)
 """Tensor-parallel degrees that are compared."""
+
+STARVED = 1.5
+"""Output per device at twice the devices over that now, from which on a cache counts as starved: assumed, three times the
+output for twice the money leaves no doubt."""
 
 NOTICEABLE = 0.02
 """Change of a time or rate below which two plans are called equal; a tenth of the band of a typical estimate."""
@@ -40,7 +44,8 @@ def tpot_by_degree(scenario: Scenario, batch: int) -> dict[int, float]:
     plain = scenario.with_(pp=1, dp=1, cp=1, dcp=1, ep=1, at_batch=None)
     degrees = np.array(POWERS, dtype=float)
     rows = candidates(layout(tp=degrees, ep=np.minimum(degrees, float(scenario.ep))), np.full((1, 1), float(batch)))
-    found = {tp: row(evaluate(plain, rows), at).tpot_ms for at, tp in enumerate(POWERS)}
+    table = evaluate(plain, rows)
+    found = {tp: row(table, at).tpot_ms for at, tp in enumerate(POWERS)}
     return {tp: tpot for tp, tpot in found.items() if tpot is not None}
 
 
@@ -52,11 +57,11 @@ def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:
     then = tpot_by_degree(s, plan.batch).get(s.tp * 2)
     if then is None or then > plan.tpot_ms * (1 - NOTICEABLE):
         return None
-    numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("tp", s.tp * 2.0, ""))
+    numbers: Numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("tp", s.tp * 2.0, ""))
     shorter = show(1 - then / plan.tpot_ms, "%")
     per_gpu = _per_device(plan.goodput_tok_s_gpu, wider.goodput_tok_s_gpu)
     text = (
-        f"tp={s.tp * 2} shortens TPOT at {whole(plan.batch)} requests from {show(plan.tpot_ms, 'ms')} to "
+        f"tp={s.tp * 2} shortens TPOT at {show(plan.batch, 'requests')} from {show(plan.tpot_ms, 'ms')} to "
         f"{show(then, 'ms')} ({shorter}), all-reduces included{per_gpu}."
     )
     return Advice("tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s)))
@@ -89,12 +94,18 @@ def tp_over_slow_links(s: Scenario, plan: Plan) -> Advice | None:
         return None
     gpu = accelerator(s.gpu)
     reduce = _all_reduce_ms(plan)
-    numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", times[best], "ms"), ("all_reduce", reduce, "ms"))
+    numbers: Numbers = (
+        ("tpot_now", plan.tpot_ms, "ms"),
+        ("tpot_then", times[best], "ms"),
+        ("all_reduce", reduce, "ms"),
+    )
     text = (
         f"tp={s.tp} over {gpu.scale_up_name} is slower than tp={best}: TPOT {show(plan.tpot_ms, 'ms')} against "
-        f"{show(times[best], 'ms')} at {whole(plan.batch)} requests; all-reduces take {show(reduce, 'ms')} of a step."
+        f"{show(times[best], 'ms')} at {show(plan.batch, 'requests')}; all-reduces take {show(reduce, 'ms')} of a step."
     )
-    return Advice("tp_over_slow_links", "warning", text, numbers, "7.1", applicable(s, {"tp": best, "ep": min(s.ep, best)}))
+    return Advice(
+        "tp_over_slow_links", "warning", text, numbers, "7.1", applicable(s, {"tp": best, "ep": min(s.ep, best)})
+    )
 
 
 def _all_reduce_ms(plan: Plan) -> float:
@@ -113,10 +124,13 @@ def tp_limit_of_links(s: Scenario, plan: Plan) -> Advice | None:
     domain = gpu.scale_up_domain
     if last <= 1:
         return None
-    end = (f"the domain of {domain} ends there" if last == domain else "beyond, all-reduces eat the gain or the layout ends")
-    numbers = (("last_tp", float(last), ""), ("tpot_there", times[last], "ms"))
+    end = (
+        f"the domain of {domain} ends there" if last == domain else "beyond, all-reduces eat the gain or heads run out"
+    )
+    end = f"no degree beyond {POWERS[-1]} was compared" if last == POWERS[-1] else end
+    numbers: Numbers = (("last_tp", float(last), ""), ("tpot_there", times[last], "ms"))
     text = (
-        f"Over {gpu.scale_up_name}, TPOT at {whole(plan.batch)} requests falls up to tp={last} "
+        f"Over {gpu.scale_up_name}, TPOT at {show(plan.batch, 'requests')} falls up to tp={last} "
         f"({show(times[last], 'ms')}); {end}."
     )
     return Advice("tp_limit_of_links", "advice", text, numbers, "7.1")
@@ -134,14 +148,21 @@ def pp_for_throughput(s: Scenario, plan: Plan) -> Advice | None:
     if then is None:
         return None
     gain = plan.tpot_ms / then - 1
-    numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("gain", gain, ""), ("micro_batch", plan.batch / 2, "sequences"))
+    numbers: Numbers = (
+        ("tpot_now", plan.tpot_ms, "ms"),
+        ("tpot_then", then, "ms"),
+        ("gain", gain, ""),
+        ("micro_batch", plan.batch / 2, "sequences"),
+    )
     verdict = f"{show(abs(gain), '%')} {'more' if gain > 0 else 'less'} output"
     text = (
-        f"Two stages of tp={s.tp // 2} on the same GPUs run {whole(plan.batch)} requests as two micro-batches of "
+        f"Two stages of tp={s.tp // 2} on the same GPUs run {show(plan.batch, 'requests')} as two micro-batches of "
         f"{whole(plan.batch // 2)}, each reading its stage's weights by itself: TPOT {show(then, 'ms')}{said} against "
         f"{show(plan.tpot_ms, 'ms')}, {verdict}. With fewer than two micro-batches in flight a stage idles."
     )
-    return Advice("pp_for_throughput", "advice", text, numbers, "7.1", applicable(s, change) if gain > NOTICEABLE else None)
+    return Advice(
+        "pp_for_throughput", "advice", text, numbers, "7.1", applicable(s, change) if gain > NOTICEABLE else None
+    )
 
 
 def _staged_tpot(s: Scenario, variant: Scenario, batch: int) -> tuple[float | None, str]:
@@ -158,8 +179,6 @@ def _clocked(s: Scenario, batch: float) -> float | None:
     found = known(s)
     if found.bounds.limits.broken.reshape(-1)[0] >= 0:
         return None
-    from planner.variants import tpots
-
     return float(tpots(s, np.full((1, 1), float(batch)))[0, 0])
 
 
@@ -168,8 +187,8 @@ def pipeline_starves(s: Scenario, plan: Plan) -> Advice | None:
     if s.pp == 1 or plan.batch >= s.pp:
         return None
     idle = 1 - plan.batch / s.pp
-    numbers = (("stages", float(s.pp), ""), ("batch", float(plan.batch), "sequences"), ("idle", idle, ""))
-    text = f"{s.pp} pipeline stages share {whole(plan.batch)} requests: {show(idle, '%')} of the stages idle at any time."
+    numbers: Numbers = (("stages", float(s.pp), ""), ("batch", float(plan.batch), "sequences"), ("idle", idle, ""))
+    text = f"{s.pp} pipeline stages share {show(plan.batch, 'requests')}: {show(idle, '%')} of the stages idle at any time."
     return Advice("pipeline_starves", "warning", text, numbers, "7.1")
 
 
@@ -184,8 +203,13 @@ def smallest_layout(s: Scenario, plan: Plan) -> Advice | None:
     first = fitting[0]
     held = rows[first].b_max_kv
     keeps = f"tp={keeping[0]} is the first to keep the promise" if keeping else "no degree keeps the promise"
-    numbers = (("tp_weights", float(by_weights), ""), ("tp_fits", float(first), ""), ("held", held, "sequences"))
+    numbers: Numbers = (
+        ("tp_weights", float(by_weights), ""),
+        ("tp_fits", float(first), ""),
+        ("held", held, "sequences"),
+    )
     numbers = (*numbers, ("tp_keeps", float(keeping[0]), "")) if keeping else numbers
+    keeps += f", at {show(rows[keeping[0]].goodput_tok_s_gpu, 'tok/s')} per GPU" if keeping else ""
     text = (
         f"By its weights alone the model takes tp={by_weights}; with workspace and a cache tp={first} is the first to "
         f"fit ({show(held, 'requests')}); {keeps}."
@@ -200,11 +224,15 @@ def little_kv(s: Scenario, plan: Plan) -> Advice | None:
     if not plan.fits or plan.binds != "kv" or wider is None or not _only_tp(s) or not wider.stands:
         return None
     now, then = plan.output_tok_s, wider.output_gpu
-    if now is None or then is None or then < now / plan.gpus_per_replica * (1 + NOTICEABLE):
+    if now is None or then is None or then < now / plan.gpus_per_replica * STARVED:
         return None
     share = plan.weights_bytes / plan.usable_bytes
     ratio = then / (now / plan.gpus_per_replica)
-    numbers = (("weights_share", share, ""), ("held", float(plan.b_max_kv), "sequences"), ("gain_per_gpu", ratio, ""))
+    numbers: Numbers = (
+        ("weights_share", share, ""),
+        ("held", float(plan.b_max_kv), "sequences"),
+        ("gain_per_gpu", ratio, ""),
+    )
     text = (
         f"Weights take {show(share, '%')} of the usable memory and leave cache for {show(plan.b_max_kv, 'requests')}; "
         f"with tp={s.tp * 2} each GPU yields {show(ratio)} times as much."
@@ -220,10 +248,10 @@ def weights_per_gpu(s: Scenario, plan: Plan) -> Advice | None:
         return None
     ideal = total / shards
     over = plan.weights_bytes / ideal - 1
-    numbers = (("weights", plan.weights_bytes, "bytes"), ("divided", ideal, "bytes"), ("replicated", over, ""))
+    numbers: Numbers = (("weights", plan.weights_bytes, "bytes"), ("divided", ideal, "bytes"), ("replicated", over, ""))
     more = "nothing is held twice" if over < 0.001 else f"{show(over, '%')} more, what cannot be split"
     text = (
-        f"A step reads at most {gigabytes(plan.weights_bytes)} of weights per GPU, not the model's {gigabytes(total)}; "
+        f"A GPU holds and reads {gigabytes(plan.weights_bytes)} of weights, not the model's {gigabytes(total)}; "
         f"plain division by {shards} gives {gigabytes(ideal)}: {more}."
     )
     return Advice("weights_per_gpu", "advice", text, numbers, "11.2")
@@ -235,7 +263,7 @@ def cache_copies(s: Scenario, plan: Plan) -> Advice | None:
     if copies <= 1.0 + NOTICEABLE or s.tp == 1 or _latent(s):
         return None
     heads = s.tp / copies
-    numbers = (("copies", copies, ""), ("tp", float(s.tp), ""), ("divides", heads, ""))
+    numbers: Numbers = (("copies", copies, ""), ("tp", float(s.tp), ""), ("divides", heads, ""))
     text = (
         f"KV heads divide the cache {show(heads)} ways, not {s.tp}: each token is held {show(copies)} times, "
         f"{whole(plan.kv_bytes_per_token)} bytes a GPU."
@@ -271,10 +299,14 @@ def dcp_shards_cache(s: Scenario, plan: Plan) -> Advice | None:
     if variant is None or not outcome(variant).fits:
         return None
     then = outcome(variant).b_max_kv
-    numbers = (("copies", copies, ""), ("held_now", float(plan.b_max_kv), "sequences"), ("held_then", then, "sequences"))
+    numbers: Numbers = (
+        ("copies", copies, ""),
+        ("held_now", float(plan.b_max_kv), "sequences"),
+        ("held_then", then, "sequences"),
+    )
     text = (
         f"Decode context parallelism (dcp={int(copies)}) splits by position the cache that {int(copies)} ranks hold "
-        f"alike: {whole(then)} requests instead of {whole(plan.b_max_kv)}."
+        f"alike: {show(then, 'requests')} instead of {whole(plan.b_max_kv)}."
     )
     return Advice("dcp_shards_cache", "advice", text, numbers, "7.3", applicable(s, {"dcp": int(copies)}))
 
@@ -287,7 +319,7 @@ def cp_for_ttft(s: Scenario, plan: Plan) -> Advice | None:
     if s.sla_ttft_ms <= fixed:
         return None
     least = int(np.ceil((plan.ttft_unloaded_ms - fixed) / (s.sla_ttft_ms - fixed)))
-    numbers = (("ttft", plan.ttft_unloaded_ms, "ms"), ("least_cp", float(least), ""))
+    numbers: Numbers = (("ttft", plan.ttft_unloaded_ms, "ms"), ("least_cp", float(least), ""))
     text = (
         f"A prompt of {whole(s.isl)} tokens takes {show(plan.ttft_unloaded_ms, 'ms')} on an idle replica, "
         f"{show(s.sla_ttft_ms, 'ms')} are promised: prefill would have to be split at least {least} ways by context "

@@ -6,13 +6,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.advise.advice import Advice
+from planner.advise.advice import Advice, Numbers
 from planner.plan import Column, Plan
 from planner.serving import decode
 from planner.serving.thresholds import drafting_gain, tokens_a_verification
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
-from planner.variants import applicable, changed, not_priced, outcome, step_of, step_seconds
+from planner.variants import applicable, changed, not_priced, outcome, step_of, step_seconds, tpots
 from planner.work import ONE
 
 DRAFTS = 4
@@ -69,18 +69,22 @@ def spec_on(s: Scenario, plan: Plan) -> Advice | None:
     if s.spec or plan.tpot_ms is None or (gain := _gain(s, plan.batch)) <= 1.0:
         return None
     limit, need = break_even_batch(s), break_even_acceptance(s, plan.batch)
-    numbers = (("gain", gain, ""), ("break_even_batch", limit, "sequences"), ("break_even_acceptance", need or 0.0, ""))
+    numbers: Numbers = (
+        ("gain", gain, ""),
+        ("break_even_batch", limit, "sequences"),
+        ("break_even_acceptance", need or 0.0, ""),
+    )
     text = (
-        f"{DRAFTS} draft tokens, each accepted with {show(s.accept, '%')}, speed up decoding {show(gain)} times at "
-        f"{whole(plan.batch)} requests; they gain up to {_up_to(limit)} requests, and need an acceptance of at least "
+        f"{DRAFTS} draft tokens, each accepted with {show(s.accept, '%')}, make decode {show(gain)} times as fast at "
+        f"{show(plan.batch, 'requests')}; they gain {_up_to(limit, plan)}, and need an acceptance of at least "
         f"{show(need, '%')} here. Acceptance falls with temperature: measure it."
     )
     return Advice("spec_on", "advice", text, numbers, "5.4", applicable(s, {"spec": DRAFTS}))
 
 
-def _up_to(limit: float) -> str:
-    """A limit in words: the search ends somewhere."""
-    return f"more than {whole(limit)}" if limit >= 1 << 14 else whole(limit)
+def _up_to(limit: float, plan: Plan) -> str:
+    """A limit in words; what the cache does not hold needs no number."""
+    return "at every batch that the cache holds" if limit >= plan.b_max_kv else f"up to {show(limit, 'requests')}"
 
 
 def spec_off(s: Scenario, plan: Plan) -> Advice | None:
@@ -89,11 +93,15 @@ def spec_off(s: Scenario, plan: Plan) -> Advice | None:
         return None
     limit, need = break_even_batch(s), break_even_acceptance(s, plan.batch)
     drafts = int(s.spec or DRAFTS)
-    numbers = (("gain", gain, ""), ("break_even_batch", limit, "sequences"), ("verified", plan.batch * (drafts + 1.0), "tokens"))
+    numbers: Numbers = (
+        ("gain", gain, ""),
+        ("break_even_batch", limit, "sequences"),
+        ("verified", plan.batch * (drafts + 1.0), "tokens"),
+    )
     needed = "no acceptance makes up for it" if need is None else f"an acceptance of {show(need, '%')} would break even"
     text = (
-        f"Speculative decoding loses at {whole(plan.batch)} requests: verifying {whole(plan.batch * (drafts + 1))} tokens a "
-        f"step makes it {show(gain)} times as fast; it gains up to {whole(limit)} requests; {needed}."
+        f"Speculative decoding loses at {show(plan.batch, 'requests')}: verifying {whole(plan.batch * (drafts + 1))} tokens a "
+        f"step makes it {show(gain)} times as fast; it gains up to {show(limit, 'requests')}; {needed}."
     )
     if s.spec:
         change = {"spec": 0, "accept": 0.8, "draft": 0.1}
@@ -108,10 +116,14 @@ def spec_concurrency(s: Scenario, plan: Plan) -> Advice | None:
     base = _plain(s).with_(at_batch=None)
     without = outcome(base).b_max_sla or 0.0
     with_drafts = _drafted_limit(s, base)
-    numbers = (("without", without, "sequences"), ("with", with_drafts, "sequences"), ("gain", _gain(s, int(without) or 1), ""))
+    numbers: Numbers = (
+        ("without", without, "sequences"),
+        ("with", with_drafts, "sequences"),
+        ("gain", _gain(s, int(without) or 1), ""),
+    )
     verdict = "raise" if with_drafts > without else "do not raise"
     text = (
-        f"{int(s.spec or DRAFTS)} drafts {verdict} the batch that the TPOT promise allows: {whole(with_drafts)} requests "
+        f"{int(s.spec or DRAFTS)} drafts {verdict} the batch that the TPOT promise allows: {show(with_drafts, 'requests')} "
         f"with them, {whole(without)} without."
     )
     return Advice("spec_concurrency", "advice", text, numbers, "9.6")
@@ -121,9 +133,12 @@ def spec_concurrency(s: Scenario, plan: Plan) -> Advice | None:
 def _drafted_limit(s: Scenario, base: Scenario) -> float:
     """Largest batch within the promised TPOT with drafts: the plan's where they are priced, else by the gain of a step."""
     variant = changed(base, {"spec": s.spec or DRAFTS, "accept": s.accept, "draft": s.draft})
-    if variant is not None and not not_priced(variant, ("spec",)) and (priced := outcome(variant).b_max_sla) is not None:
+    if (
+        variant is not None
+        and not not_priced(variant, ("spec",))
+        and (priced := outcome(variant).b_max_sla) is not None
+    ):
         return priced
-    from planner.variants import tpots
 
     def keeps(batch: Column) -> np.ndarray:
         step = step_seconds(base, step_of(base, batch)) * 1e3

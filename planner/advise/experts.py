@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import bdtrc
 
-from planner.advise.advice import Advice
+from planner.advise.advice import Advice, Numbers
 from planner.advise.degrees import by_degree, copies_of
 from planner.catalog.accelerators import accelerator
 from planner.physics.ffn import distinct_experts
@@ -40,19 +41,23 @@ def _alone(s: Scenario) -> Outcome:
     return outcome(s.with_(tp=1, pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None))
 
 
-def experts_on_one(s: Scenario, plan: Plan) -> Advice | None:
+def experts_on_one(s: Scenario, _plan: Plan) -> Advice | None:
     """Article 10.6, first branch: a mixture that fits one device needs no expert parallelism. Checked with its real size."""
     if _experts(s) is None or not (alone := _alone(s)).fits:
         return None
-    numbers = (("weights", alone.weights_bytes, "bytes"), ("usable", alone.usable_bytes, "bytes"), ("held", alone.b_max_kv, "sequences"))
+    numbers: Numbers = (
+        ("weights", alone.weights_bytes, "bytes"),
+        ("usable", alone.usable_bytes, "bytes"),
+        ("held", alone.b_max_kv, "sequences"),
+    )
     text = (
         f"All experts fit one GPU ({gigabytes(alone.weights_bytes)} of {gigabytes(alone.usable_bytes)}, cache for "
-        f"{whole(alone.b_max_kv)} requests): expert parallelism is not needed, TP shortens TPOT."
+        f"{show(alone.b_max_kv, 'requests')}): expert parallelism is not needed, TP shortens TPOT."
     )
     return Advice("experts_on_one", "advice", text, numbers, "10.6")
 
 
-def experts_in_one_domain(s: Scenario, plan: Plan) -> Advice | None:
+def experts_in_one_domain(s: Scenario, _plan: Plan) -> Advice | None:
     """Article 10.6 has no branch between one device and many. Says which TP alone carries the model inside one domain."""
     if _experts(s) is None or _alone(s).fits:
         return None
@@ -61,11 +66,16 @@ def experts_in_one_domain(s: Scenario, plan: Plan) -> Advice | None:
         return None
     first = by_degree(s.with_(ep=1))[fitting[0]]
     alone, domain = _alone(s), accelerator(s.gpu).scale_up_domain
-    numbers = (("weights", alone.weights_bytes, "bytes"), ("tp", float(fitting[0]), ""), ("weights_per_gpu", first.weights_bytes, "bytes"), ("held", first.b_max_kv, "sequences"))
+    numbers: Numbers = (
+        ("weights", alone.weights_bytes, "bytes"),
+        ("tp", float(fitting[0]), ""),
+        ("weights_per_gpu", first.weights_bytes, "bytes"),
+        ("held", first.b_max_kv, "sequences"),
+    )
     inside = f", inside one domain of {domain}" if domain is not None and fitting[0] <= domain else ""
     text = (
         f"{gigabytes(alone.weights_bytes)} of weights exceed one GPU, yet tp={fitting[0]} alone holds them"
-        f"{inside}: {gigabytes(first.weights_bytes)} per GPU, cache for {whole(first.b_max_kv)} requests. "
+        f"{inside}: {gigabytes(first.weights_bytes)} per GPU, cache for {show(first.b_max_kv, 'requests')}. "
         f"Expert parallelism is a matter of speed here, not of fitting."
     )
     return Advice("experts_in_one_domain", "advice", text, numbers, "10.6, 10.7")
@@ -107,7 +117,7 @@ def data_parallel_from(s: Scenario) -> float | None:
 def _held(both: Spread) -> str:
     """What both spreads hold, as a sentence."""
     tensor, data = outcome(both.tensor).b_max_kv, outcome(both.data).b_max_kv
-    return f"The cache holds {whole(tensor)} requests with tp={both.devices} and {whole(data)} with dp={both.devices}"
+    return f"The cache holds {show(tensor, 'requests')} with tp={both.devices} and {whole(data)} with dp={both.devices}"
 
 
 def tp_ep_at_low_batch(s: Scenario, plan: Plan) -> Advice | None:
@@ -117,16 +127,16 @@ def tp_ep_at_low_batch(s: Scenario, plan: Plan) -> Advice | None:
         return None
     at = np.full((1, 1), float(plan.batch))
     tensor, data = float(tpots(both.tensor, at)[0, 0]), float(tpots(both.data, at)[0, 0])
-    numbers = (("tpot_tp", tensor, "ms"), ("tpot_dp", data, "ms"), ("crossover", limit, "sequences"))
+    numbers: Numbers = (("tpot_tp", tensor, "ms"), ("tpot_dp", data, "ms"), ("crossover", limit, "sequences"))
     text = (
-        f"At {whole(plan.batch)} requests TP+EP is faster on {both.devices} GPUs: TPOT {show(tensor, 'ms')} against "
-        f"{show(data, 'ms')} with DP+EP; it stays so up to {whole(limit)} requests."
+        f"At {show(plan.batch, 'requests')} TP+EP is faster on {both.devices} GPUs: TPOT {show(tensor, 'ms')} against "
+        f"{show(data, 'ms')} with DP+EP; it stays so up to {show(limit, 'requests')}."
     )
     change = {"tp": both.devices, "dp": 1, "ep": both.devices}
     return Advice("tp_ep_at_low_batch", "advice", text, numbers, "10.6", applicable(s, change))
 
 
-def dp_ep_at_high_batch(s: Scenario, plan: Plan) -> Advice | None:
+def dp_ep_at_high_batch(s: Scenario, _plan: Plan) -> Advice | None:
     """Article 10.6: many requests want DP+EP. Says what it holds and yields; the cache argument is void for grouped heads."""
     both = spread(s)
     if both is None or s.tp == 1:
@@ -134,15 +144,26 @@ def dp_ep_at_high_batch(s: Scenario, plan: Plan) -> Advice | None:
     tensor, data = outcome(both.tensor), outcome(both.data)
     if data.fits and data.tpot_ms is not None and (data.goodput_tok_s_gpu or 0.0) <= (tensor.goodput_tok_s_gpu or 0.0):
         return None
-    numbers = (("held_tp", tensor.b_max_kv, "sequences"), ("held_dp", data.b_max_kv, "sequences"))
+    numbers: Numbers = (("held_tp", tensor.b_max_kv, "sequences"), ("held_dp", data.b_max_kv, "sequences"))
     if data.tpot_ms is None:
         yields = f" What DP+EP yields is not known here ({data.reason})." if data.reason else ""
     else:
-        numbers = (*numbers, ("good_tp", tensor.goodput_tok_s_gpu or 0.0, "tok/s per GPU"), ("good_dp", data.goodput_tok_s_gpu or 0.0, "tok/s per GPU"))
-        yields = f" DP+EP yields {show(data.goodput_tok_s_gpu, 'tok/s')} of good tokens per GPU, TP+EP {show(tensor.goodput_tok_s_gpu, 'tok/s')}."
-    void = "" if _latent(s) or both.devices > _kv_shards(s) else "; grouped heads divide under TP too, so the cache is no reason"
+        numbers = (
+            *numbers,
+            ("good_tp", tensor.goodput_tok_s_gpu or 0.0, "tok/s per GPU"),
+            ("good_dp", data.goodput_tok_s_gpu or 0.0, "tok/s per GPU"),
+        )
+        good, less = show(data.goodput_tok_s_gpu, "tok/s"), show(tensor.goodput_tok_s_gpu, "tok/s")
+        yields = f" DP+EP yields {good} of good tokens per GPU, TP+EP {less}."
+    void = (
+        ""
+        if _latent(s) or both.devices > _kv_shards(s)
+        else "; grouped heads divide under TP too, so the cache is no reason"
+    )
     change = {"tp": 1, "dp": both.devices, "ep": both.devices}
-    return Advice("dp_ep_at_high_batch", "advice", f"{_held(both)}{void}.{yields}", numbers, "10.6", applicable(s, change))
+    return Advice(
+        "dp_ep_at_high_batch", "advice", f"{_held(both)}{void}.{yields}", numbers, "10.6", applicable(s, change)
+    )
 
 
 def _kv_shards(s: Scenario) -> int:
@@ -159,24 +180,35 @@ def latent_copies(s: Scenario, plan: Plan) -> Advice | None:
     split = changed(s, {"tp": 1, "dp": s.tp * s.dp, "ep": s.tp * s.dp, "at_batch": None}) if _experts(s) else None
     by_dcp = outcome(both).b_max_kv if both is not None else 0.0
     by_dp = outcome(split).b_max_kv if split is not None else 0.0
-    numbers = (("copies", copies, ""), ("held_now", float(plan.b_max_kv), "sequences"), ("held_dcp", by_dcp, "sequences"), ("held_dp", by_dp, "sequences"))
-    stays = f" Data parallelism of {s.dp} does not change that: each attention group keeps its copies." if s.dp > 1 else ""
+    numbers: Numbers = (
+        ("copies", copies, ""),
+        ("held_now", float(plan.b_max_kv), "sequences"),
+        ("held_dcp", by_dcp, "sequences"),
+        ("held_dp", by_dp, "sequences"),
+    )
+    stays = (
+        f" Data parallelism of {s.dp} does not change that: each attention group keeps its copies." if s.dp > 1 else ""
+    )
     text = (
-        f"Every rank of tp={s.tp} holds the same latent cache, {show(copies)} copies: {whole(plan.b_max_kv)} requests.{stays} "
+        f"Every rank of tp={s.tp} holds the same latent cache, {show(copies)} copies: {show(plan.b_max_kv, 'requests')}.{stays} "
         f"Divided by position (dcp={s.tp}) the pools hold {whole(by_dcp)}, by request (dp={s.tp * s.dp}, tp=1) {whole(by_dp)}."
     )
     change = applicable(s, {"dcp": s.tp}) or applicable(s, {"tp": 1, "dp": s.tp * s.dp, "ep": s.tp * s.dp})
     return Advice("latent_copies", "warning", text, numbers, "10.3, 10.6", change)
 
 
-def experts_beyond_domain(s: Scenario, plan: Plan) -> Advice | None:
+def experts_beyond_domain(s: Scenario, _plan: Plan) -> Advice | None:
     """Article 10.6: beyond 384 cards a special fabric. What decides is whether the expert group leaves its scale-up domain."""
     gpu = accelerator(s.gpu)
     if _experts(s) is None or s.ep == 1 or gpu.scale_up_domain is None or s.ep <= gpu.scale_up_domain:
         return None
     nic, inside = gpu.scale_out_bandwidth, gpu.scale_up_bandwidth
     slower = f", {show(inside / nic)} times slower" if nic and inside else ""
-    numbers = (("ep", float(s.ep), ""), ("domain", float(gpu.scale_up_domain), ""), ("slower", inside / nic if nic and inside else 0.0, ""))
+    numbers: Numbers = (
+        ("ep", float(s.ep), ""),
+        ("domain", float(gpu.scale_up_domain), ""),
+        ("slower", inside / nic if nic and inside else 0.0, ""),
+    )
     text = (
         f"ep={s.ep} leaves the scale-up domain of {gpu.scale_up_domain} × {gpu.name}: tokens travel to experts over the NIC"
         f"{slower}. A larger domain or a smaller group keeps them inside."
@@ -194,10 +226,17 @@ def expert_tiles(s: Scenario, plan: Plan) -> Advice | None:
     fill = tile_fill(plan.batch, ffn.top_k, ffn.count)
     wanted = TILE * ffn.count / ffn.top_k
     bound = next((each.bound_by for each in plan.ledger if each.operator == "experts"), "memory")
-    numbers = (("tokens", mean, "tokens"), ("fill", fill, ""), ("distinct", hit, "experts"), ("fills_tile", wanted, "tokens"))
-    costs = "padding costs no time while experts are bound by memory" if bound != "compute" else "padding costs time here"
+    numbers: Numbers = (
+        ("tokens", mean, "tokens"),
+        ("fill", fill, ""),
+        ("distinct", hit, "experts"),
+        ("fills_tile", wanted, "tokens"),
+    )
+    costs = (
+        "padding costs no time while experts are bound by memory" if bound != "compute" else "padding costs time here"
+    )
     text = (
-        f"{whole(plan.batch)} requests of the whole replica give an expert {show(mean)} tokens on average and touch "
+        f"{show(plan.batch, 'requests')} of the whole replica give an expert {show(mean)} tokens on average and touch "
         f"{show(hit)} of {ffn.count} experts a layer; tiles of {TILE} rows are {show(fill, '%')} full ({whole(wanted)} tokens "
         f"would fill them on average), {costs}."
     )
@@ -209,8 +248,6 @@ def tile_fill(tokens: int, top_k: int, count: int) -> float:
 
     Expected tiles of an expert: the sum over j of P(more than j · 64 tokens).
     """
-    from scipy.stats import binom
-
     edges = np.arange(0, tokens, TILE)
-    tiles = float(np.sum(binom.sf(edges, tokens, top_k / count)))
+    tiles = float(np.sum(bdtrc(edges, tokens, top_k / count)))
     return tokens * top_k / count / (tiles * TILE) if tiles else 0.0

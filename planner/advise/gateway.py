@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.advise.advice import Advice
+from planner.advise.advice import Advice, Numbers
 from planner.plan import Plan
 from planner.serving.queue import probability_of_waiting, running_requests, waiting_requests, waiting_share
 from planner.serving.thresholds import request_seconds
@@ -20,12 +20,12 @@ def gateway(s: Scenario, plan: Plan) -> Advice | None:
     instances = plan.replicas - s.spare
     slots = instances * plan.b_max
     work = s.isl * (1 - s.prefix) + s.osl
-    numbers = (
+    numbers: Numbers = (
         ("in_flight_limit", float(plan.b_max), "requests"), ("instances", float(instances), "replicas"),
         ("in_flight_total", float(slots), "requests"), ("tokens_a_request", work, "tokens"),
     )  # fmt: skip
     text = (
-        f"Gateway: at most {whole(plan.b_max)} requests in flight per instance, {whole(slots)} over "
+        f"Gateway: at most {show(plan.b_max, 'requests')} in flight per instance, {whole(slots)} over "
         f"{show(instances, 'replicas')}; further ones wait in the gateway, where any free instance can take them. A request "
         f"costs {whole(work)} computed tokens and {whole(s.isl + s.osl)} of cache."
     )
@@ -41,16 +41,16 @@ def queue_share(s: Scenario, plan: Plan) -> Advice | None:
     running = float(running_requests(s.qps, np.asarray(residence)))
     slots = float(instances * plan.b_max)
     if running >= slots:
-        return _overfull(s, plan, running, slots)
+        return _overfull(s, running, slots)
     common, inside = _waiting(slots, running)
     apart, _ = _waiting(float(plan.b_max), running / instances)
-    numbers = (
+    numbers: Numbers = (
         ("running", running, "requests"), ("in_system", inside, "requests"), ("slots", slots, "requests"),
         ("waiting_share", common, ""), ("waiting_share_apart", apart, ""),
     )  # fmt: skip
     text = (
         f"At {show(s.qps)} requests/s and {show(residence, 's')} each, {whole(running)} of {whole(slots)} slots are taken on "
-        f"average; of the {whole(inside)} requests in the system {_share(common)} wait in one common queue, "
+        f"average; of the {show(inside, 'requests')} in the system {_share(common)} wait in one common queue, "
         f"{_share(apart)} if each instance kept its own (Poisson arrivals and exponential service assumed)."
     )
     return Advice("queue_share", "advice", text, numbers, "gateway")
@@ -68,11 +68,11 @@ def _share(value: float) -> str:
     return "under 0.01 %" if value < 1e-4 else show(value, "%")
 
 
-def _overfull(s: Scenario, plan: Plan, running: float, slots: float) -> Advice:
+def _overfull(s: Scenario, running: float, slots: float) -> Advice:
     """More requests than slots: the queue grows without end."""
-    numbers = (("running", running, "requests"), ("slots", slots, "requests"))
+    numbers: Numbers = (("running", running, "requests"), ("slots", slots, "requests"))
     text = (
-        f"{show(s.qps)} requests/s need {whole(running)} slots at this batch's speed and there are {whole(slots)}: the queue grows "
-        f"without end. More replicas, or a load below {show(slots / running, '%')} of this rate."
+        f"{show(s.qps)} requests/s need {whole(running)} slots at this batch's speed and there are {whole(slots)}: the queue "
+        f"grows without end. More replicas, or a load below {show(slots / running, '%')} of this rate."
     )
     return Advice("queue_share", "warning", text, numbers, "gateway", applicable(s, {"fix_replicas": None}))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.advise.advice import Advice
+from planner.advise.advice import Advice, Numbers
 from planner.advise.degrees import NOTICEABLE
 from planner.catalog.accelerators import accelerator
 from planner.plan import Plan
@@ -14,7 +14,7 @@ from planner.serving import decode
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
 from planner.units import gigabytes, show, whole
-from planner.variants import Outcome, applicable, changed, outcome, tpot_at, tpots
+from planner.variants import Outcome, applicable, outcome, tpot_at, tpots
 
 EIGHT_BIT = ("fp8", "int8")
 """Eight-bit formats, the faster where both are served."""
@@ -39,10 +39,15 @@ def fp8_at_high_batch(s: Scenario, plan: Plan) -> Advice | None:
         return None
     same = tpot_at(s.with_(weights="fp8", at_batch=None), plan.batch)
     gain = then.goodput_tok_s_gpu / now - 1
-    numbers = (("gain", gain, ""), ("batch_now", float(plan.batch), "sequences"), ("batch_then", then.batch, "sequences"), ("tpot_same_batch", same or 0.0, "ms"))
+    numbers: Numbers = (
+        ("gain", gain, ""),
+        ("batch_now", float(plan.batch), "sequences"),
+        ("batch_then", then.batch, "sequences"),
+        ("tpot_same_batch", same or 0.0, "ms"),
+    )
     text = (
         f"FP8 weights shift the whole curve: TPOT {show(same, 'ms')} instead of {show(plan.tpot_ms, 'ms')} at "
-        f"{whole(plan.batch)} requests, or {whole(then.batch)} requests within the promise, {show(gain, '%')} more good "
+        f"{show(plan.batch, 'requests')}, or {show(then.batch, 'requests')} within the promise, {show(gain, '%')} more good "
         f"tokens per GPU. The article gives FP8 a loss of 0.5 % on MMLU."
     )
     return Advice("fp8_at_high_batch", "advice", text, numbers, "8.2", applicable(s, {"weights": "fp8"}))
@@ -73,10 +78,10 @@ def int4_at_low_batch(s: Scenario, plan: Plan) -> Advice | None:
     then = tpot_at(s.with_(weights="int4", at_batch=None), plan.batch)
     if plan.batch > limit or then is None or then >= plan.tpot_ms:
         return None
-    numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("crossover", limit, "sequences"))
+    numbers: Numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("crossover", limit, "sequences"))
     text = (
-        f"INT4 weights shorten TPOT at {whole(plan.batch)} requests to {show(then, 'ms')}; against {rival} they gain up to "
-        f"{whole(limit)} requests. The article gives them a loss of 1.3 % on MMLU."
+        f"INT4 weights shorten TPOT at {show(plan.batch, 'requests')} to {show(then, 'ms')}; against {rival} they gain up to "
+        f"{show(limit, 'requests')}. The article gives them a loss of 1.3 % on MMLU."
     )
     return Advice("int4_at_low_batch", "advice", text, numbers, "8.2", applicable(s, {"weights": "int4"}))
 
@@ -89,10 +94,10 @@ def int4_at_high_batch(s: Scenario, plan: Plan) -> Advice | None:
     limit, then = int4_crossover(s, rival), tpot_at(s.with_(weights=rival, at_batch=None), plan.batch)
     if plan.batch <= limit or then is None:
         return None
-    numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("crossover", limit, "sequences"))
+    numbers: Numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("crossover", limit, "sequences"))
     text = (
-        f"INT4 weights are slower than {rival} at {whole(plan.batch)} requests: TPOT {show(plan.tpot_ms, 'ms')} against "
-        f"{show(then, 'ms')}; they gain up to {whole(limit)} requests."
+        f"INT4 weights are slower than {rival} at {show(plan.batch, 'requests')}: TPOT {show(plan.tpot_ms, 'ms')} against "
+        f"{show(then, 'ms')}; they gain up to {show(limit, 'requests')}."
     )
     return Advice("int4_at_high_batch", "warning", text, numbers, "8.2", applicable(s, {"weights": rival}))
 
@@ -106,40 +111,51 @@ def int4_when_memory_limited(s: Scenario, plan: Plan) -> Advice | None:
     gain = (then.goodput_tok_s_gpu or 0.0) / plan.goodput_tok_s_gpu - 1 if plan.goodput_tok_s_gpu else None
     if gain is not None and gain < NOTICEABLE:
         return None
-    numbers = (("held_now", float(plan.b_max_kv), "sequences"), ("held_then", then.b_max_kv, "sequences"), ("weights_then", then.weights_bytes, "bytes"))
+    numbers: Numbers = (
+        ("held_now", float(plan.b_max_kv), "sequences"),
+        ("held_then", then.b_max_kv, "sequences"),
+        ("weights_then", then.weights_bytes, "bytes"),
+    )
     yields = "" if gain is None else f", {show(gain, '%')} more good tokens per GPU"
     text = (
-        f"Memory is short: INT4 weights take {gigabytes(then.weights_bytes)} instead of {gigabytes(plan.weights_bytes)} and "
-        f"leave cache for {whole(then.b_max_kv)} requests instead of {whole(plan.b_max_kv)}{yields}."
+        f"{'The cache binds' if plan.fits else 'Memory is short'}: INT4 weights take {gigabytes(then.weights_bytes)} "
+        f"instead of {gigabytes(plan.weights_bytes)} and "
+        f"leave cache for {show(then.b_max_kv, 'requests')} instead of {whole(plan.b_max_kv)}{yields}."
     )
     return Advice("int4_when_memory_limited", "advice", text, numbers, "8.3", applicable(s, {"weights": "int4"}))
 
 
-def int8_without_fp8(s: Scenario, plan: Plan) -> Advice | None:
+def int8_without_fp8(s: Scenario, _plan: Plan) -> Advice | None:
     """Article 8.3: INT8 first where the device has no FP8. Says whether it fits, which the article does not check."""
     gpu = accelerator(s.gpu)
     then = served(s, "int8") if "fp8" not in gpu.peak and s.weights not in ("int8", "int4") else None
     if then is None:
         return None
     size = then.weights_bytes
-    numbers = (("weights_then", size, "bytes"), ("held_then", then.b_max_kv, "sequences"), ("fits", float(then.fits), ""))
-    where = f"{gigabytes(size)} per {gpu.unit}, cache for {whole(then.b_max_kv)} requests"
+    numbers: Numbers = (
+        ("weights_then", size, "bytes"),
+        ("held_then", then.b_max_kv, "sequences"),
+        ("fits", float(then.fits), ""),
+    )
+    where = f"{gigabytes(size)} per {gpu.unit}, cache for {show(then.b_max_kv, 'requests')}"
     if not then.fits:
         where = f"{gigabytes(size)} of weights leave no cache in {gigabytes(then.usable_bytes)}: it takes more than tp={s.tp}"
     text = f"{gpu.name} computes no FP8; INT8 is its first step down: {where}."
-    return Advice("int8_without_fp8", "advice", text, numbers, "8.3", applicable(s, {"weights": "int8"}) if then.fits else None)
+    return Advice(
+        "int8_without_fp8", "advice", text, numbers, "8.3", applicable(s, {"weights": "int8"}) if then.fits else None
+    )
 
 
-def weight_share(s: Scenario, plan: Plan) -> Advice | None:
+def weight_share(_s: Scenario, plan: Plan) -> Advice | None:
     """Article 8.1: TPOT is proportional to bytes a parameter. Says how much of the step that can be true of."""
     full = sum(each.seconds for each in plan.ledger)
     if not full:
         return None
     read = [each for each in plan.ledger if each.group in ("weights", "experts")]
     share = sum(each.seconds for each in read if each.bound_by == "memory") / full
-    numbers = (("share", share, ""), ("most", share / 2, ""))
+    numbers: Numbers = (("share", share, ""), ("most", share / 2, ""))
     text = (
-        f"Reading weights takes {show(share, '%')} of a step at {whole(plan.batch)} requests: half the bytes a parameter "
+        f"Reading weights takes {show(share, '%')} of a step at {show(plan.batch, 'requests')}: half the bytes a parameter "
         f"shortens it by at most {show(share / 2, '%')}; cache reads, collectives and host stay."
     )
     return Advice("weight_share", "advice", text, numbers, "8.1")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from planner.advise.advice import Advice
+from planner.advise.advice import Advice, Numbers
 from planner.plan import Plan
 from planner.serving import decode
 from planner.serving.thresholds import block_waste, request_seconds
@@ -23,12 +23,14 @@ def binding_limit(s: Scenario, plan: Plan) -> Advice | None:
     """Articles 9.4 and 11.1: the batch is the smaller of two, and the promise binds first. Says which binds, and when."""
     if not plan.fits or plan.tpot_ms is None or plan.b_max_sla < 1:
         return None
-    numbers = (("by_sla", float(plan.b_max_sla), "sequences"), ("by_kv", float(plan.b_max_kv), "sequences"))
+    numbers: Numbers = (("by_sla", float(plan.b_max_sla), "sequences"), ("by_kv", float(plan.b_max_kv), "sequences"))
     first = "The promise" if plan.b_max_sla <= plan.b_max_kv else "The cache"
-    text = f"{first} binds first: {whole(plan.b_max_sla)} requests by the promise, {whole(plan.b_max_kv)} by cache."
+    text = f"{first} binds first: {show(plan.b_max_sla, 'requests')} by the promise, {whole(plan.b_max_kv)} by cache."
     alone = outcome(s.with_(prefill="excluded", at_batch=None)).b_max_sla if s.prefill == "colocated" else None
     if alone is not None:
-        other = "still binds first" if (alone <= plan.b_max_kv) == (plan.b_max_sla <= plan.b_max_kv) else "does not bind"
+        other = (
+            "still binds first" if (alone <= plan.b_max_kv) == (plan.b_max_sla <= plan.b_max_kv) else "does not bind"
+        )
         if first == "The cache":
             other = "still does not bind"
         text += f" Without prefill on the same GPUs the promise would allow {whole(alone)} and {other}."
@@ -41,10 +43,15 @@ def batch_beyond_promise(s: Scenario, plan: Plan) -> Advice | None:
     if s.at_batch is None or plan.tpot_ms is None or plan.b_max_sla < 1 or s.at_batch <= plan.b_max_sla:
         return None
     best = outcome(s.with_(at_batch=None))
-    numbers = (("batch", float(s.at_batch), "sequences"), ("tpot", plan.tpot_ms, "ms"), ("best", best.batch, "sequences"), ("good", best.goodput_tok_s_gpu or 0.0, "tok/s per GPU"))
+    numbers: Numbers = (
+        ("batch", float(s.at_batch), "sequences"),
+        ("tpot", plan.tpot_ms, "ms"),
+        ("best", best.batch, "sequences"),
+        ("good", best.goodput_tok_s_gpu or 0.0, "tok/s per GPU"),
+    )
     text = (
-        f"At {whole(s.at_batch)} requests output rises to {show(plan.output_tok_s, 'tok/s')} but TPOT is "
-        f"{show(plan.tpot_ms, 'ms')} and no token is good; {whole(best.batch)} requests are the most that keep the promise."
+        f"At {show(s.at_batch, 'requests')} output rises to {show(plan.output_tok_s, 'tok/s')} but TPOT is "
+        f"{show(plan.tpot_ms, 'ms')} and no token is good; {show(best.batch, 'requests')} are the most that keep the promise."
     )
     return Advice("batch_beyond_promise", "warning", text, numbers, "11.2", applicable(s, {"at_batch": None}))
 
@@ -52,13 +59,13 @@ def batch_beyond_promise(s: Scenario, plan: Plan) -> Advice | None:
 def amortise_weights(s: Scenario, plan: Plan) -> Advice | None:
     """Articles 6.3 and on batch intensity: raise the batch, weights are read once. Says what twice the batch would do."""
     twice = tpot_at(s.with_(at_batch=None), plan.batch * 2.0)
-    if twice is None or plan.tpot_ms is None:
+    if twice is None or plan.tpot_ms is None or plan.b_max < 1:
         return None
     gain = 2 * plan.tpot_ms / twice - 1
-    numbers = (("batch", float(plan.batch), "sequences"), ("tpot_twice", twice, "ms"), ("gain", gain, ""))
+    numbers: Numbers = (("batch", float(plan.batch), "sequences"), ("tpot_twice", twice, "ms"), ("gain", gain, ""))
     stop = f"the plan stops at {whole(plan.b_max)} ({BECAUSE.get(plan.binds, 'as asked')})"
     text = (
-        f"Twice the batch ({whole(plan.batch * 2)} requests) would raise TPOT from {show(plan.tpot_ms, 'ms')} to "
+        f"Twice the batch ({show(plan.batch * 2, 'requests')}) would raise TPOT from {show(plan.tpot_ms, 'ms')} to "
         f"{show(twice, 'ms')} and output by {show(gain, '%')}; {stop}."
     )
     change = applicable(s, {"at_batch": None}) if s.at_batch is not None and s.at_batch < plan.b_max else None
@@ -79,13 +86,21 @@ def decode_bound(s: Scenario, plan: Plan) -> Advice | None:
         return np.asarray(compute < memory)
 
     limit = float(decode.largest_batch(keeps, (1, 1))[0, 0])
-    compute, memory = (float(np.reshape(x, -1)[0]) for x in step_sides(s, step_of(s, np.full((1, 1), float(plan.batch)))))
-    numbers = (("crossover", limit, "sequences"), ("compute", compute * 1e3, "ms"), ("memory", memory * 1e3, "ms"))
-    ever = f"computing takes over beyond {whole(limit)}" if limit < decode.LARGEST_BATCH else "computing never takes over"
+    compute, memory = (
+        float(np.reshape(x, -1)[0]) for x in step_sides(s, step_of(s, np.full((1, 1), float(plan.batch))))
+    )
+    numbers: Numbers = (
+        ("crossover", limit, "sequences"),
+        ("compute", compute * 1e3, "ms"),
+        ("memory", memory * 1e3, "ms"),
+    )
+    ever = "computing never takes over"
+    if limit < decode.LARGEST_BATCH:
+        ever = f"computing takes over beyond {show(limit, 'requests')}"
     by = "bandwidth, not by peak FLOPS" if compute < memory else "its FLOPS: bandwidth no longer decides"
     text = (
-        f"A decode step of {whole(plan.batch)} requests would take {show(memory * 1e3, 'ms')} to read memory and "
-        f"{show(compute * 1e3, 'ms')} to compute: plan it by {by}; {ever} requests."
+        f"A decode step of {show(plan.batch, 'requests')} would take {show(memory * 1e3, 'ms')} to read memory and "
+        f"{show(compute * 1e3, 'ms')} to compute: plan it by {by}; {ever}."
     )
     return Advice("decode_bound", "advice", text, numbers, "11.2")
 
@@ -97,7 +112,7 @@ def ttft_above_promise(s: Scenario, plan: Plan) -> Advice | None:
     fixed = resolve(s).profile.ttft_fixed * 1e3
     share = max(s.sla_ttft_ms - fixed, 0.0) / max(plan.ttft_unloaded_ms - fixed, 1e-9)
     fits = math.floor(s.isl * share)
-    numbers = (("ttft", plan.ttft_unloaded_ms, "ms"), ("longest_prompt", float(fits), "tokens"))
+    numbers: Numbers = (("ttft", plan.ttft_unloaded_ms, "ms"), ("longest_prompt", float(fits), "tokens"))
     text = (
         f"A prompt of {whole(s.isl)} tokens takes {show(plan.ttft_unloaded_ms, 'ms')} on an idle replica, above the promised "
         f"{show(s.sla_ttft_ms, 'ms')}: in proportion, prompts of about {whole(fits)} tokens would keep it."
@@ -113,12 +128,15 @@ def promises_disagree(s: Scenario, plan: Plan) -> Advice | None:
     needed = plan.ttft_unloaded_ms + s.sla_tpot_ms / 2
     if reached is None or needed <= s.sla_ttft_ms:
         return None
-    numbers = (("tpot_reached", reached, "ms"), ("ttft_needed", needed, "ms"))
+    numbers: Numbers = (("tpot_reached", reached, "ms"), ("ttft_needed", needed, "ms"))
     text = (
-        f"The promises disagree: TTFT stops the batch at {whole(plan.b_max_sla)} requests, where TPOT is {show(reached, 'ms')}; "
+        f"The promises disagree: TTFT stops the batch at {show(plan.b_max_sla, 'requests')}, where TPOT is "
+        f"{show(reached, 'ms')}; "
         f"{show(s.sla_tpot_ms, 'ms')} could be used up only with a TTFT promise of {show(needed, 'ms')}."
     )
-    return Advice("promises_disagree", "warning", text, numbers, "1.2", applicable(s, {"sla_ttft_ms": float(math.ceil(needed))}))
+    return Advice(
+        "promises_disagree", "warning", text, numbers, "1.2", applicable(s, {"sla_ttft_ms": float(math.ceil(needed))})
+    )
 
 
 def request_latency(s: Scenario, plan: Plan) -> Advice | None:
@@ -127,7 +145,7 @@ def request_latency(s: Scenario, plan: Plan) -> Advice | None:
         return None
     promised = float(request_seconds(np.asarray(s.sla_ttft_ms / 1e3), np.asarray(s.sla_tpot_ms / 1e3), float(s.osl)))
     planned = float(request_seconds(np.asarray(plan.ttft_ms / 1e3), np.asarray(plan.tpot_ms / 1e3), float(s.osl)))
-    numbers = (("promised", promised, "s"), ("planned", planned, "s"))
+    numbers: Numbers = (("promised", promised, "s"), ("planned", planned, "s"))
     text = (
         f"The promises add up to {show(promised, 's')} for a request of {whole(s.osl)} output tokens; this plan takes "
         f"{show(planned, 's')}, queue not in it. A total below that contradicts them."
@@ -142,7 +160,7 @@ def whole_memory(s: Scenario, plan: Plan) -> Advice | None:
         return None
     graphs = 0.0 if setting.engine.graphs_in_budget else plan.graph_bytes
     own = setting.engine.memory_utilisation
-    numbers = (("left", plan.withheld_bytes, "bytes"), ("graphs", graphs, "bytes"), ("own", own, ""))
+    numbers: Numbers = (("left", plan.withheld_bytes, "bytes"), ("graphs", graphs, "bytes"), ("own", own, ""))
     needs = f", and CUDA graphs of {gigabytes(graphs)} need to fit there" if graphs else ""
     text = (
         f"util={s.util:g} leaves {gigabytes(plan.withheld_bytes)} per GPU outside the engine's budget for other processes and "
@@ -158,7 +176,11 @@ def block_fragments(s: Scenario, plan: Plan) -> Advice | None:
         return None
     wasted = float(block_waste(setting.engine.block_size))
     share = wasted / (s.isl + s.osl)
-    numbers = (("wasted", wasted, "tokens"), ("share", share, ""), ("block", float(setting.engine.block_size), "tokens"))
+    numbers: Numbers = (
+        ("wasted", wasted, "tokens"),
+        ("share", share, ""),
+        ("block", float(setting.engine.block_size), "tokens"),
+    )
     counted = "counted already: capacities are in whole blocks" if setting.convention.overheads else (
         f"the textbook counts {show(1 - setting.convention.cache_utilisation, '%')} instead: never subtract both"
     )  # fmt: skip
@@ -175,9 +197,14 @@ def borrowed_speed(s: Scenario, plan: Plan) -> Advice | None:
     if profile.borrowed_from is None or plan.tpot_ms is None or plan.tpot_high_ms is None:
         return None
     safe = known(s).setting.scenario.sla_tpot_ms / profile.band[1]
-    numbers = (("low", profile.band[0], ""), ("high", profile.band[1], ""), ("tpot_high", plan.tpot_high_ms, "ms"))
+    numbers: Numbers = (
+        ("low", profile.band[0], ""),
+        ("high", profile.band[1], ""),
+        ("tpot_high", plan.tpot_high_ms, "ms"),
+    )
     text = (
         f"No public measurement of this accelerator stands behind its speed: efficiencies are those of {profile.borrowed_from}, "
-        f"TPOT may be up to {show(plan.tpot_high_ms, 'ms')}. Promise {show(safe, 'ms')} in planning, and measure before buying."
+        f"TPOT may be up to {show(plan.tpot_high_ms, 'ms')}. An "
+        f"estimate of {show(safe, 'ms')} would keep the promise over the whole band; measure before buying."
     )
     return Advice("borrowed_speed", "warning", text, numbers, "0")

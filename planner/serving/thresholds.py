@@ -59,7 +59,9 @@ def tokens_an_expert(tokens: Column, top_k: int, count: int) -> Column:
     return routed / count  # [tokens]
 
 
-@formula("definition: block tables round the last block up; on average half a block, less half a token, is empty", "tokens")
+@formula(
+    "definition: block tables round the last block up; on average half a block, less half a token, is empty", "tokens"
+)
 def block_waste(block: int) -> Column:
     """Cache tokens of a sequence that its last block leaves empty, on average."""
     return np.asarray((block - 1.0) / 2.0)  # [tokens]
