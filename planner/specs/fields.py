@@ -168,6 +168,11 @@ def _kind(base: Any) -> tuple[Kind, tuple[str, ...]]:
     return kinds[base], ()
 
 
+def options_of(menu: object) -> tuple[str, ...]:
+    """Words of a menu, in its order."""
+    return tuple(str(option) for option in get_args(menu))
+
+
 def near(word: str, options: Iterable[str]) -> str:
     """` (did you mean …?)` when one of the options is close to the word, else nothing."""
     return _near(word.lower()[:80], tuple(options))

@@ -1,0 +1,341 @@
+"""Techniques on and off for one scenario: what each gains and costs, on the same model, devices and promise.
+
+Every row is a variant of the scenario priced through the one path. A variant that is refused, or whose effect is not
+modelled, is shown with its reason and without numbers that would look like an effect of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from planner.advise.degrees import copies_of
+from planner.advise.drafts import DRAFTS
+from planner.advise.pools import chunk_room
+from planner.catalog.accelerators import accelerator
+from planner.errors import HeadroomError
+from planner.plan import Column
+from planner.rows import bounds
+from planner.serving import decode, prefill
+from planner.serving.statics import contiguous_sequences, static_rate, static_ttft
+from planner.setting import Setting, assemble, resolve
+from planner.specs.fields import CachePrecision, WeightPrecision, options_of
+from planner.specs.layout import layout
+from planner.specs.scenario import Scenario
+from planner.tabulate import table
+from planner.variants import Change, Outcome, changed, known, not_priced, outcome, row, tpot_at, tpots
+
+HALF: Final = 0.5
+"""Share of the prompt in the prefix cache that is tried beside none and the scenario's own."""
+
+BLOCKS: Final = (1, 16, 64, 128)
+"""Cache blocks that are compared [tokens]."""
+
+NATIVE: Final = {"fp8": "fp8", "fp8-block": "fp8", "int8": "int8", "nvfp4": "fp4"}
+"""Weight precisions that need a peak of their own; the others are unpacked into BF16."""
+
+QUALITY: Final = {
+    "bf16": "reference",
+    "fp8": "article 8.3: 0.5 % of MMLU lost on Llama-70B",
+    "fp8-block": "no figure in the articles; FP8 with a scale per tensor loses 0.5 % of MMLU there",
+    "int8": "no figure in the articles",
+    "int4": "article 8.3: 1.3 % of MMLU lost on Llama-70B, more on smaller models",
+    "nvfp4": "no figure in the articles",
+    "mxfp4": "no figure in the articles",
+}
+"""What a weight precision costs in quality: the article's own figures, or that it has none."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a variant is compared by; None = not applicable or not known.
+
+    Attributes:
+        b_max: sequences of a replica within every limit. tpot_ms: at the scenario's own batch.
+        ttft_ms, output_gpu, usd_good: at the variant's own largest batch; tokens a second and device, $ per million.
+        kv_tokens: cache tokens of a replica.
+    """
+
+    b_max: float | None = None
+    tpot_ms: float | None = None
+    ttft_ms: float | None = None
+    output_gpu: float | None = None
+    usd_good: float | None = None
+    kv_tokens: float | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A variant to be tried: its group and name, the fields it changes, and what it costs in words."""
+
+    group: str
+    name: str
+    change: Change | None = field(hash=False)
+    cost: str
+
+
+@dataclass(frozen=True)
+class Technique:
+    """One technique, on or off, beside the scenario as it is.
+
+    Attributes:
+        group, name: what it is; `current`: the scenario as it is.
+        change: fields that would apply it; None where no field of a scenario says it.
+        fits, meets_sla, engine_ok: verdicts on it. reason: why it is refused or not priced; empty when it stands.
+        figures: its numbers; deltas: those less the scenario's own. cost: what it costs, in words.
+    """
+
+    group: str
+    name: str
+    current: bool
+    change: Change | None = field(hash=False)
+    fits: bool
+    meets_sla: bool
+    engine_ok: bool
+    reason: str
+    figures: Figures
+    deltas: Figures
+    cost: str
+
+
+@lru_cache(maxsize=128)
+def techniques(scenario: Scenario) -> tuple[Technique, ...]:
+    """Every technique on and off for a scenario, grouped.
+
+    Raises:
+        CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
+    """
+    base = _figures(scenario, outcome(scenario.with_(at_batch=None)), _batch(scenario))
+    tried = tuple(_tried(scenario, trial, base) for trial in _trials(scenario))
+    return (*tried, *_blocks(scenario, base), *_static(scenario, base))
+
+
+def _batch(s: Scenario) -> float:
+    """The scenario's own operating batch."""
+    return outcome(s).batch
+
+
+def _trials(s: Scenario) -> Iterator[Trial]:
+    """Variants in the order of the table."""
+    yield from _weights(s)
+    yield from _caches(s)
+    yield from _drafting(s)
+    yield from _prompts(s)
+    yield from _expert_layouts(s)
+    yield from _layouts(s)
+
+
+def _weights(s: Scenario) -> Iterator[Trial]:
+    """Every weight precision that the engine serves and the device computes."""
+    setting, peak = resolve(s), accelerator(s.gpu).peak
+    for word in options_of(WeightPrecision):
+        offered = not setting.convention.overheads or word in setting.engine.supports_weights
+        if word == s.weights or (offered and NATIVE.get(word, "bf16") in peak):
+            yield Trial("weights", word, {"weights": word}, QUALITY[word])
+
+
+def _caches(s: Scenario) -> Iterator[Trial]:
+    """Every cache precision that the engine offers."""
+    setting = resolve(s)
+    for word in options_of(CachePrecision):
+        if word == s.kv or not setting.convention.overheads or word in setting.engine.supports_kv:
+            cost = "reference" if word == "bf16" else "no figure in the articles; long contexts feel it first"
+            yield Trial("kv", word, {"kv": word}, cost)
+
+
+def _drafting(s: Scenario) -> Iterator[Trial]:
+    """Speculative decoding off, and on with the scenario's numbers or the article's."""
+    off = {"spec": 0, "accept": 0.8, "draft": 0.1}
+    yield Trial("spec", "off", off, "nothing")
+    on = {"spec": s.spec or DRAFTS, "accept": s.accept, "draft": s.draft}
+    name = f"{on['spec']} drafts, accepted {s.accept:.0%}"
+    yield Trial(
+        "spec", name, on, f"a draft model in memory, each draft {s.draft:.0%} of a step; acceptance must be measured"
+    )
+
+
+def _prompts(s: Scenario) -> Iterator[Trial]:
+    """Prefix cache, chunks, and where prefill runs."""
+    for share in sorted({0.0, HALF, s.prefix}):
+        yield Trial(
+            "prefix", f"{share:.0%} of the prompt cached", {"prefix": share}, "needs shared prompts; takes cache"
+        )
+    for chunk in sorted({0, _room(s), s.chunk}):
+        name = f"{chunk:,} tokens a step" if chunk else "whole prompt"
+        cost = "longer TTFT for prompts of several chunks" if chunk else "steps that carry a prompt are long"
+        yield Trial("chunk", name, {"chunk": chunk}, cost)
+    pool = ("prefill_gpu", "prefill_tp", "prefill_workers", "decode_workers", "kv_link_eff")
+    yield Trial(
+        "prefill", "beside decoding", {"prefill": "colocated", **dict.fromkeys(pool)}, "steps carry prompts of others"
+    )
+    yield Trial(
+        "prefill", "in a pool of its own", {"prefill": "disaggregated"}, "a second pool, and the cache is handed over"
+    )
+
+
+def _room(s: Scenario) -> int:
+    """The chunk that the promised TPOT leaves room for at the scenario's batch, in whole sixteens; 0 where it leaves none."""
+    plain, at = s.with_(at_batch=None), outcome(s)
+    if at.ttft_ms is None or at.tpot_ms is None:
+        return 0
+    room = int(chunk_room(plain, int(at.batch)) // 16 * 16)
+    return 0 if room >= s.isl else room
+
+
+def _expert_layouts(s: Scenario) -> Iterator[Trial]:
+    """TP+EP against DP+EP on the same devices, overlap, and spare copies of experts."""
+    n = s.tp * s.dp
+    if not resolve(s).model.has_experts or n == 1:
+        return
+    yield Trial(
+        "experts",
+        f"TP+EP {n}",
+        {"tp": n, "dp": 1, "ep": n, "dcp": 1},
+        "all-reduces; a latent cache is held by every rank",
+    )
+    yield Trial(
+        "experts", f"DP+EP {n}", {"tp": 1, "dp": n, "ep": n, "dcp": 1}, "all-to-alls; attention weights on every GPU"
+    )
+    yield Trial("overlap", "off", {"overlap": False}, "the exchange with experts is waited for")
+    yield Trial("overlap", "two micro-batches", {"overlap": True}, "each expert sees half of the tokens at a time")
+    for extra in sorted({0, s.ep, s.redundant}):
+        yield Trial(
+            "redundant", f"{extra} extra copies", {"redundant": extra}, "memory for the copies" if extra else "nothing"
+        )
+
+
+def _layouts(s: Scenario) -> Iterator[Trial]:
+    """Pipeline stages on the same devices, and context parallelism of prefill and of the cache."""
+    if s.tp > 1 and s.tp % 2 == 0:
+        stages = {"pp": s.pp * 2, "tp": s.tp // 2, "ep": max(s.ep // 2, 1), "dcp": 1}
+        yield Trial(
+            "pp",
+            f"pp={s.pp * 2}, tp={s.tp // 2}, same GPUs",
+            stages,
+            "a token passes all stages; idle with few requests",
+        )
+    ways = int(copies_of(s.with_(dcp=1)))
+    if s.tp > 1:
+        dcp = s.dcp if s.dcp > 1 else max(ways, 2)
+        yield Trial("dcp", f"dcp={dcp}", {"dcp": dcp}, "partial attention is merged over the ranks in every layer")
+    yield Trial("cp", f"cp={s.cp * 2}, twice the GPUs", {"cp": s.cp * 2}, "twice the GPUs; they decode nothing more")
+
+
+def _tried(s: Scenario, trial: Trial, base: Figures) -> Technique:
+    """One variant priced, or the reason why it is not."""
+    change = trial.change or {}
+    variant = changed(s.with_(at_batch=None), change)
+    current = all(getattr(s, name) == value for name, value in change.items())
+    if variant is None:
+        return _refused(trial, current, "contradicts other inputs of this scenario")
+    try:
+        found = outcome(variant)
+    except HeadroomError as error:
+        return _refused(trial, current, str(error))
+    unpriced = "" if current else not_priced(variant, tuple(change))
+    if unpriced:
+        return replace(_refused(trial, current, unpriced), fits=found.fits, engine_ok=found.engine_ok)
+    return _row(trial, current, found, _figures(variant, found, _batch(s)), base)
+
+
+def _refused(trial: Trial, current: bool, reason: str) -> Technique:
+    """A row without numbers."""
+    nothing = Figures()
+    return Technique(
+        trial.group, trial.name, current, trial.change, False, False, False, reason, nothing, nothing, trial.cost
+    )
+
+
+def _row(trial: Trial, current: bool, found: Outcome, figures: Figures, base: Figures) -> Technique:
+    """A row with numbers, and what they differ by."""
+    return Technique(
+        trial.group, trial.name, current, trial.change, found.fits, found.meets_sla, found.engine_ok,
+        "" if found.stands else found.reason, figures, _less(figures, base), trial.cost,
+    )  # fmt: skip
+
+
+def _figures(s: Scenario, found: Outcome, batch: float) -> Figures:
+    """Numbers of one outcome; TPOT at a given batch of the replica."""
+    if not found.fits:
+        return Figures()
+    at = tpot_at(s, batch) if found.tpot_ms is not None else None
+    return Figures(
+        b_max=found.b_max if found.ttft_ms is not None else None,
+        tpot_ms=at,
+        ttft_ms=found.ttft_ms,
+        output_gpu=found.goodput_tok_s_gpu,
+        usd_good=found.usd_per_m_goodput,
+        kv_tokens=found.kv_capacity_tokens,
+    )
+
+
+def _less(figures: Figures, base: Figures) -> Figures:
+    """Figures less those of the scenario; None where either is unknown."""
+    pairs = {each.name: (getattr(figures, each.name), getattr(base, each.name)) for each in fields(Figures)}
+    return Figures(**{name: None if None in pair else pair[0] - pair[1] for name, pair in pairs.items()})
+
+
+def _blocks(s: Scenario, base: Figures) -> Iterator[Technique]:
+    """Cache blocks of other sizes: the engine's own rules with the size replaced."""
+    setting = resolve(s.with_(at_batch=None))
+    if not setting.convention.overheads:
+        return
+    for size in sorted({*BLOCKS, setting.engine.block_size}):
+        rules = replace(setting.engine, block_size=size)
+        variant = assemble(setting.scenario, setting.model, setting.gpu, rules)
+        found = _outcome_of(variant)
+        own = size == setting.engine.block_size
+        shown = _figures(s, found, _batch(s))
+        cost = f"{(size - 1) / 2:g} tokens of a sequence stay empty on average"
+        trial = Trial("block", f"{size} token{'' if size == 1 else 's'}", None, cost)
+        yield _row(trial, own, found, shown, base)
+
+
+def _outcome_of(setting: Setting) -> Outcome:
+    """The outcome of a setting that no scenario spells."""
+    s = setting.scenario
+    place = layout(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp).tall
+    return row(table(setting, bounds(setting, place), None), 0)
+
+
+def _static(s: Scenario, base: Figures) -> Iterator[Technique]:
+    """The baseline of the articles: a batch is admitted whole, each request reserves the longest sequence."""
+    plain = s.with_(at_batch=None, prefill="excluded") if s.prefill == "colocated" else s.with_(at_batch=None)
+    found = outcome(plain)
+    if found.ttft_ms is None or found.tpot_ms is None or not found.fits:
+        return
+    longest = float(s.max_len or s.isl + s.osl)
+    reserved = np.asarray(found.kv_bytes_per_token * longest)
+    held = float(contiguous_sequences(known(plain).bounds.space.pool, reserved, np.asarray(float(s.dp)))[0, 0])
+    batch, prompt = _static_batch(s, plain, held)
+    tpot = float(tpots(plain, np.full((1, 1), max(batch, 1.0)))[0, 0])
+    first = float(static_ttft(np.asarray(max(batch, 1.0)), np.asarray(prompt))) * 1e3
+    rate = float(static_rate(np.asarray(batch), np.asarray(prompt), np.asarray(tpot / 1e3), float(s.osl)))
+    at_own = tpot_at(plain, _batch(s))
+    figures = Figures(batch, at_own, first, rate / found.gpus_per_replica, None, held * longest)
+    reason = "" if batch else "no whole batch keeps the promise"
+    cost = "a batch waits for its prompts; equal lengths assumed: with others all wait for the longest"
+    name = f"static, {longest:,.0f} tokens reserved"
+    yield Technique(
+        "batching", name, False, None, held >= 1, batch >= 1, True, reason, figures, _less(figures, base), cost
+    )
+
+
+def _static_batch(s: Scenario, plain: Scenario, held: float) -> tuple[float, float]:
+    """The largest batch that keeps the promise when admitted whole, and the time of one prompt [s]."""
+    found = known(plain)
+    setting, placed = found.setting, found.bounds.clock.placed
+    prompt = 0.0
+    if s.prefill != "excluded":
+        prompt = float(prefill.prompt_seconds(placed, setting.profile, setting.prompt)[0, 0])
+
+    def keeps(batch: Column) -> np.ndarray:
+        late = static_ttft(batch, np.asarray(prompt)) * 1e3 > s.sla_ttft_ms
+        return np.asarray((tpots(plain, batch) <= s.sla_tpot_ms) & ~late)
+
+    limit = float(decode.largest_batch(keeps, (1, 1))[0, 0])
+    return min(limit, held), prompt
