@@ -209,20 +209,19 @@ def _expert_layouts(s: Scenario) -> Iterator[Trial]:
 
 
 def _layouts(s: Scenario) -> Iterator[Trial]:
-    """Pipeline stages on the same devices, and context parallelism of prefill and of the cache."""
+    """Pipeline stages on the same devices, and context parallelism of the cache and of prefill."""
+    here = {"tp": s.tp, "pp": s.pp, "cp": s.cp, "dcp": s.dcp}
+    yield Trial(
+        "layout", ", ".join(f"{name}={ways}" for name, ways in here.items() if ways > 1 or name == "tp"), here, "–"
+    )
     if s.tp > 1 and s.tp % 2 == 0:
         stages = {"pp": s.pp * 2, "tp": s.tp // 2, "ep": max(s.ep // 2, 1), "dcp": 1}
-        yield Trial(
-            "pp",
-            f"pp={s.pp * 2}, tp={s.tp // 2}, same GPUs",
-            stages,
-            "a token passes all stages; idle with few requests",
-        )
-    ways = int(copies_of(s.with_(dcp=1)))
+        name = f"pp={s.pp * 2}, tp={s.tp // 2}, same GPUs"
+        yield Trial("layout", name, stages, "a token passes all stages; they idle with few requests")
     if s.tp > 1:
-        dcp = s.dcp if s.dcp > 1 else max(ways, 2)
-        yield Trial("dcp", f"dcp={dcp}", {"dcp": dcp}, "partial attention is merged over the ranks in every layer")
-    yield Trial("cp", f"cp={s.cp * 2}, twice the GPUs", {"cp": s.cp * 2}, "twice the GPUs; they decode nothing more")
+        dcp = s.dcp if s.dcp > 1 else max(int(copies_of(s)), 2)
+        yield Trial("layout", f"dcp={dcp}", {"dcp": dcp}, "partial attention is merged over ranks in every layer")
+    yield Trial("layout", f"cp={s.cp * 2}, twice the GPUs", {"cp": s.cp * 2}, "the added GPUs decode nothing more")
 
 
 def _tried(s: Scenario, trial: Trial, base: Figures) -> Technique:

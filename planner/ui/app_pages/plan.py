@@ -6,7 +6,7 @@ import streamlit as st
 
 from planner.errors import HeadroomError
 from planner.single import plan_of
-from planner.ui import blocks, sharing, show, state
+from planner.ui import advice_block, blocks, sharing, show, state, techniques_block
 from planner.ui.text import say
 
 
@@ -30,8 +30,13 @@ def page() -> None:
         if plan.ledger:
             blocks.cost(plan)
         blocks.notes(plan)
+    advice, techniques = grid.cell(column_span="all"), grid.cell(column_span="all")
     with grid.cell(column_span="all"):
         sharing.row(plan)
+    with techniques:
+        techniques_block.card(plan)
+    with advice:  # last: it is worked out while everything else is on the page already
+        advice_block.card(plan)
 
 
 page()

@@ -1,0 +1,157 @@
+"""The Techniques card of the Plan page: what each does to this scenario, on and off, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from typing import Final
+
+import streamlit as st
+
+from planner.plan import Plan
+from planner.specs.scenario import Scenario
+from planner.techniques import Figures, Technique, techniques
+from planner.ui import show
+from planner.ui.advice_block import spelled
+from planner.ui.link import anchor
+from planner.ui.text import say
+from planner.ui.theme import mode, palette
+from planner.units import DASH, whole
+from planner.units import show as shown
+from planner.variants import changed
+
+NONE: Final = 0.005
+"""Relative change that is not worth a figure."""
+
+BETTER: Final = 0.02
+"""Spread of a column of a group, relative to its best value, below which nothing is best."""
+
+MILLION: Final = 1e6
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column of figures: its field, the key of its title, how a value is shown, and whether less is better."""
+
+    field: str
+    title: str
+    text: Callable[[float], str]
+    less: bool = False
+
+
+MEASURES: Final = (
+    Measure("b_max", "col_batch", whole),
+    Measure("tpot_ms", "col_tpot", lambda value: shown(value, "ms"), less=True),
+    Measure("ttft_ms", "col_ttft", lambda value: shown(value, "ms"), less=True),
+    Measure("output_gpu", "col_rate", shown),
+    Measure("usd_good", "col_usd", lambda value: shown(value, "$"), less=True),
+    Measure("kv_tokens", "col_kv", lambda value: whole(value) if value < MILLION else f"{shown(value / MILLION)} M"),
+)
+
+
+def card(plan: Plan) -> None:
+    """The table, drawn once it is asked for: some thirty variants are priced for it."""
+    with show.card(say("techniques"), "card_techniques"):
+        show.finding(say("techniques_hint"))
+        show.behind(say("techniques_table"), "_techniques_table", lambda: _table(plan))
+
+
+def _table(plan: Plan) -> None:
+    """One table, rows grouped; it scrolls sideways by itself where the page is narrow."""
+    st.caption(show.plain(say("techniques_legend", batch=whole(plan.batch))))
+    groups = groupby(techniques(plan.scenario), key=lambda each: each.group)
+    body = "".join(_group(name, tuple(rows), plan.scenario) for name, rows in groups)
+    head = "".join(_cell("th", say(each.title), "right", title=True) for each in MEASURES)
+    first = _cell("th", say("col_technique"), "left", title=True)
+    last = _cell("th", say("col_cost"), "left", title=True)
+    look = "width:100%;border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-nums;margin:0"
+    name = escape(say("techniques"))
+    table = f'<table aria-label="{name}" style="{look}"><thead><tr>{first}{head}{last}</tr></thead>{body}</table>'
+    st.html(f'<div tabindex="0" role="region" aria-label="{name}" style="overflow-x:auto">{table}</div>')
+
+
+def _group(name: str, rows: Sequence[Technique], scenario: Scenario) -> str:
+    """The rows of one technique under its name."""
+    ink = palette(mode())
+    look = f"text-align:left;padding:.6rem .5rem .15rem;font-weight:600;border-bottom:1px solid {ink.grid}"
+    heading = f'<tr><th scope="rowgroup" colspan="{len(MEASURES) + 2}" style="{look}">{escape(say("group_" + name))}</th></tr>'
+    best = {each.field: _best(rows, each) for each in MEASURES}
+    return f"<tbody>{heading}{''.join(_row(row, best, scenario) for row in rows)}</tbody>"
+
+
+def _best(rows: Sequence[Technique], measure: Measure) -> float | None:
+    """The best value of a group in one column; None where the values do not differ."""
+    values = [value for row in rows if row.meets_sla and (value := _value(row.figures, measure)) is not None]
+    if len(values) < 2 or max(values) - min(values) < BETTER * max(abs(v) for v in values):
+        return None
+    return min(values) if measure.less else max(values)
+
+
+def _value(figures: Figures, measure: Measure) -> float | None:
+    """One figure of a row."""
+    value: float | None = getattr(figures, measure.field)
+    return value
+
+
+def _row(row: Technique, best: dict[str, float | None], scenario: Scenario) -> str:
+    """One variant: its figures, or, dimmed, why there are none."""
+    name = escape(row.name) + (f" ({escape(say('as_is'))})" if row.current else _apply(row, scenario))
+    first = _cell("th", name, "left", raw=True, strong=row.current, dim=bool(row.reason), wide=132)
+    if row.reason and row.figures.output_gpu is None:
+        kept = "" if row.figures.kv_tokens is None else _figure(row, MEASURES[-1], None)
+        span = len(MEASURES) - bool(kept)
+        reason = _cell("td", row.reason, "left", dim=True, span=span)
+        return f"<tr>{first}{reason}{kept}{_cell('td', row.cost, 'left', dim=True, wide=158)}</tr>"
+    cells = "".join(_figure(row, each, best[each.field]) for each in MEASURES)
+    words = f"{row.cost}; {row.reason}" if row.reason else row.cost
+    return f"<tr>{first}{cells}{_cell('td', words, 'left', dim=True, wide=158)}</tr>"
+
+
+def _apply(row: Technique, scenario: Scenario) -> str:
+    """A link that applies a variant with numbers; nothing for one that no field spells or that is not priced."""
+    if row.change is None or row.figures.output_gpu is None:
+        return ""
+    variant = changed(scenario, row.change) or changed(scenario, {**row.change, "at_batch": None})
+    if variant is None or variant == scenario:
+        return ""
+    href, what = escape(anchor(variant)), escape(f"{say('apply')} {spelled(scenario, variant)}")
+    look = f"color:{palette(mode()).link}"
+    return f' <a href="{href}" target="_self" style="{look}" aria-label="{what}">{escape(say("apply"))}</a>'
+
+
+def _figure(row: Technique, measure: Measure, best: float | None) -> str:
+    """One figure, how far it is from the scenario's own, and a star where it is the best of its group."""
+    value, delta = _value(row.figures, measure), _value(row.deltas, measure)
+    if value is None:
+        return _cell("td", DASH, "right", dim=True)
+    star = "★ " if best is not None and value == best else ""
+    return _cell(
+        "td", f"{star}{measure.text(value)}{_change(value, delta)}", "right", strong=bool(star), dim=bool(row.reason)
+    )
+
+
+def _change(value: float, delta: float | None) -> str:
+    """A difference as a signed percentage; nothing where there is none or nothing to compare with."""
+    before = 0.0 if delta is None else value - delta
+    if delta is None or not before or abs(delta / before) < NONE:
+        return ""
+    share = 100 * delta / before
+    return f" ({'+' if share > 0 else '−'}{abs(share):.0f} %)" if abs(share) < 1000 else f" (×{shown(value / before)})"
+
+
+def _cell(
+    tag: str, text: str, side: str, *, title: bool = False, raw: bool = False, strong: bool = False,
+    dim: bool = False, span: int = 1, wide: int = 0,
+) -> str:  # fmt: skip
+    """One cell; `raw` text is HTML already, everything else is escaped."""
+    ink = palette(mode())
+    scope = ' scope="col"' if title else ' scope="row"' if tag == "th" else ""
+    look = f"border-bottom:1px solid {ink.grid};padding:.25rem .4rem;text-align:{side};vertical-align:top"
+    look += f";font-weight:{600 if strong else 400}"
+    look += f";position:sticky;left:0;background:{ink.paper}" if tag == "th" and side == "left" and not title else ""
+    look += f";color:{ink.muted}" if dim or title else ""
+    look += f";min-width:{wide}px" if wide else ";white-space:nowrap" if side == "right" and not title else ""
+    across = f' colspan="{span}"' if span > 1 else ""
+    return f'<{tag}{scope}{across} style="{look}">{text if raw else escape(text)}</{tag}>'
