@@ -130,6 +130,7 @@ def test_a_plain_plan_is_refused_by_no_engine(name: str) -> None:
         ("trtllm", V3, {"tp": 8, "ep": 2}, {"spec": 3}),
         ("trtllm", V3, {"dp": 32, "ep": 32}, {"redundant": 32, **DISAGGREGATED}),
         ("vllm-ascend", V3, {"dp": 32, "ep": 32}, {"spec": 1, **DISAGGREGATED}),
+        ("vllm-ascend", V3, {"tp": 8, "cp": 2, "dcp": 8, "ep": 16}, {"spec": 1, **DISAGGREGATED}),
     ],
 )
 def test_published_deployments_are_offered(name, model_id, degrees, switches) -> None:
