@@ -7,7 +7,6 @@ them; else what crossing adds to the reference (DeepEP on H100 over 1 to 32 host
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,19 +63,21 @@ def exchange(look: Lookup, family: Family) -> Exchange:
     )
 
 
-def remarks(look: Lookup, family: Family) -> Iterator[str]:
-    """What stands between the exchange laws and kernels of this engine timed on this accelerator."""
+def remark(look: Lookup, family: Family) -> str:
+    """What stands between the exchange laws of one family and kernels of this engine timed on this accelerator."""
     use = {"low-latency": "decode", "high-throughput": "prefill"}[family]
-    yield from (f"Expert exchange in {use}: {note}." for note in _notes(look, family))
-
-
-def _notes(look: Lookup, family: Family) -> Iterator[str]:
-    """Remarks on one family."""
     kernel = _kernel(look, family, "dispatch")
-    if kernel.note:
-        yield kernel.note.rstrip(".")
-    if kernel.law.ranks[-1] <= domain(look):
-        yield f"across domains, what crossing adds to DeepEP on {scale_out().reference}, at this accelerator's NIC"
+    law = _across(kernel.law, look, family, "dispatch")
+    crossing = "" if law is kernel.law else _crossing(family)
+    last = f"above {law.ranks[-1]} ranks as over {law.ranks[-1]}"
+    return f"Expert exchange in {use}: {'; '.join(text for text in (kernel.note, crossing, last) if text)}."
+
+
+def _crossing(family: Family) -> str:
+    """How sizes that cross domains come about."""
+    caveat = _reference(family, "dispatch").caveat
+    reference = f"DeepEP adds on {scale_out().reference}" + (f" ({caveat})" if caveat else "")
+    return f"across domains as {reference}, at this accelerator's NIC"
 
 
 def _table(look: Lookup) -> ExchangeTable | None:
@@ -95,7 +96,7 @@ def _kernel(look: Lookup, family: Family, op: Op) -> Kernel:
     if table is None:
         return _nccl(look)
     record = _record(table, look.engine, family, op)
-    note = "; ".join(text for text in (_stand_in(table, record, look), record.note) if text)
+    note = "; ".join(text for text in (_stand_in(table, record, look), record.caveat) if text)
     law = record.as_exchange()
     return Kernel(law if _owned(table, look) else _borrowed(law, table, look), record.element_bytes, note)
 
@@ -109,6 +110,11 @@ def _record(table: ExchangeTable, engine: str, family: Family, op: Op) -> Exchan
     """The engine's kernel, or that of the first other engine that has one."""
     found = {record.engine: record for record in table.exchange if (record.family, record.op) == (family, op)}
     return next(found[each] for each in (engine, *LENDING_ENGINES) if each in found)
+
+
+def _reference(family: Family, op: Op) -> ExchangeRecord:
+    """The kernel that says what crossing domains adds."""
+    return _record(exchanges(scale_out().reference), LENDING_ENGINES[0], family, op)
 
 
 def _stand_in(table: ExchangeTable, record: ExchangeRecord, look: Lookup) -> str:
@@ -153,8 +159,7 @@ def _across(law: ExchangeLaw, look: Lookup, family: Family, op: Op) -> ExchangeL
     edge = domain(look)
     if law.ranks[-1] > edge and law.tag != "borrowed":
         return law
-    table = exchanges(scale_out().reference)
-    beyond = _record(table, LENDING_ENGINES[0], family, op).as_exchange()
+    table, beyond = exchanges(scale_out().reference), _reference(family, op).as_exchange()
     alpha, bandwidth = (float(column) for column in law.constants(np.asarray(float(edge))))
     slower = max(0.0, 1 / bandwidth - 1 / beyond.bandwidth[0])
     share = nic(look) / (table.nic_gb_per_s * 1e9)

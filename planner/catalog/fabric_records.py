@@ -20,7 +20,10 @@ Op = Literal["dispatch", "combine"]
 
 
 class ExchangeRecord(Record):
-    """Constants of one dispatch or combine by expert-parallel size; `tags` says for each size where they come from."""
+    """Constants of one dispatch or combine by expert-parallel size; `tags` says for each size where they come from.
+
+    `note` says how they were made, `caveat` what a plan that uses them must say.
+    """
 
     engine: str
     family: Family
@@ -36,6 +39,7 @@ class ExchangeRecord(Record):
     rows: int = Field(ge=0)
     median_error: float | None = Field(default=None, ge=0)
     note: str = ""
+    caveat: str = ""
 
     def as_exchange(self) -> ExchangeLaw:
         """The same constants in SI."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from planner.catalog.exchange_laws import UNKNOWN_DOMAIN, domain, exchange, nic, remarks
+from planner.catalog.exchange_laws import UNKNOWN_DOMAIN, domain, exchange, nic, remark
 from planner.catalog.fabric_records import scale_out
 from planner.catalog.kernel_laws import Lookup, all_reduce, collective_law
 from planner.specs.collective import CollectiveLaw
@@ -63,5 +63,5 @@ def _notes(look: Lookup) -> Iterator[str]:
     if domain(look) > min(timed):
         yield f"Inside a domain all-reduce is known up to {timed[0]} devices, all-gather up to {timed[1]}: held above."
     yield "A hop between two devices is half of an all-to-all of NCCL over two."
-    yield from remarks(look, "low-latency")
-    yield from remarks(look, "high-throughput")
+    yield remark(look, "low-latency")
+    yield remark(look, "high-throughput")

@@ -128,7 +128,7 @@ def _exchange_rows(table: ExchangeTable, record: ExchangeRecord) -> Iterator[dic
             "Median error, %": DASH if record.median_error is None else f"{100 * record.median_error:.1f}",
             "Date": table.date,
             "Source": record.source,
-            "Note": record.note,
+            "Note": "; ".join(text for text in (record.caveat, record.note) if text),
         }
 
 

@@ -142,10 +142,27 @@ def test_a_rack_crosses_its_domain_at_72_and_not_before() -> None:
     assert served("gb200-nvl72").domain == 72
 
 
+def test_normal_kernels_of_ascend_are_published_in_bf16_bytes() -> None:
+    # 4096 tokens, eight copies of 7168 elements: 146 GB/s over 8 ranks is of two bytes each, though INT8 is sent
+    large = served("ascend-910c-die").large
+    assert large.dispatch_bytes == 1.0
+    assert seconds(large.dispatch, 8, 4096, 1.0) == pytest.approx(4096 * 8 * 7168 * 2 / 146e9, rel=1e-3)
+    assert seconds(large.combine, 8, 4096, 2.0) == pytest.approx(4096 * 8 * 7168 * 2 / 125e9, rel=1e-3)
+
+
 def test_a_package_of_two_dies_moves_twice_the_bytes_of_half_as_many_ranks() -> None:
     die, package = served("ascend-910c-die").small.dispatch, served("ascend-910c-package").small.dispatch
     assert constants(package, 16)[0] == constants(die, 32)[0]
     assert constants(package, 16)[1] == pytest.approx(2 * constants(die, 32)[1], rel=2e-3)
+
+
+def test_a_plan_says_whose_exchange_it_uses() -> None:
+    decode, prefill = served("ascend-910b2", "vllm-ascend").notes[-2:]
+    assert decode.startswith("Expert exchange in decode: kernel of sglang as on ascend-910c-die, at this accelerator's")
+    assert "across domains as DeepEP adds on h100-sxm (EP64 was timed at a third" in prefill
+    own = served("h100-sxm").notes[-2:]
+    assert own[0] == "Expert exchange in decode: above 256 ranks as over 256."
+    assert "EP64 was timed at a third" in own[1]
 
 
 @pytest.mark.parametrize("part", ["l40s", "rtx-pro-6000-server", "a100-80g-sxm"])
