@@ -165,13 +165,6 @@ def _scope(setting: Setting) -> tuple[Note, ...]:
     return tuple(found)
 
 
-def unmodelled(setting: Setting) -> tuple[Note, ...]:
-    """Remarks on what is asked for but not modelled: it changes nothing, or less than it seems."""
-    return tuple(
-        Note(code, text, field) for code, text, field, applies in _unused(setting) if applies and code == "not_modelled"
-    )
-
-
 def _unused(setting: Setting) -> tuple[tuple[str, str, str, bool], ...]:
     """What is asked for but changes nothing, or less than it seems: code, text, field, and whether it applies."""
     asked, model = setting.scenario, setting.model

@@ -27,7 +27,7 @@ from planner.specs.fields import CachePrecision, WeightPrecision, options_of
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
 from planner.tabulate import table
-from planner.variants import Change, Outcome, changed, known, not_priced, outcome, row, tpot_at, tpots
+from planner.variants import Change, Outcome, changed, known, outcome, row, tpot_at, tpots
 
 HALF: Final = 0.5
 """Share of the prompt in the prefix cache that is tried beside none and the scenario's own."""
@@ -235,9 +235,6 @@ def _tried(s: Scenario, trial: Trial, base: Figures) -> Technique:
         found = outcome(variant)
     except HeadroomError as error:
         return _refused(trial, current, str(error))
-    unpriced = "" if current else not_priced(variant, tuple(change))
-    if unpriced:
-        return replace(_refused(trial, current, unpriced), fits=found.fits, engine_ok=found.engine_ok)
     return _row(trial, current, found, _figures(variant, found, _batch(s)), base)
 
 

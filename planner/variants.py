@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from planner.errors import InputError
-from planner.notes import unmodelled
 from planner.physics import forward
+from planner.physics.comms import LINK_KINDS
 from planner.physics.passes import Pass
 from planner.physics.roofline import pass_seconds, terms
 from planner.plan import BINDS, Column, Plans
 from planner.rows import Bounds, bounds, speed_at
-from planner.serving.decode import rank_batch
+from planner.serving.decode import micro_batch, rank_batch
 from planner.setting import Setting, resolve
 from planner.specs.layout import Layout, layout
 from planner.specs.scenario import Scenario
@@ -57,6 +57,7 @@ class Outcome:
     ttft_ms: float | None
     ttft_unloaded_ms: float | None
     output_tok_s: float | None
+    goodput_tok_s: float | None
     goodput_tok_s_gpu: float | None
     usd_per_m_goodput: float | None
 
@@ -68,7 +69,14 @@ class Outcome:
     @property
     def output_gpu(self) -> float | None:
         """Output tokens a second of one device, whether or not the promise is kept."""
-        return None if self.output_tok_s is None else self.output_tok_s / self.gpus_per_replica
+        return None if self.output_tok_s is None else self.output_tok_s / self.productive_gpus
+
+    @property
+    def productive_gpus(self) -> float:
+        """Devices that serve one replica's share of the load: its own, and its part of a prefill pool."""
+        if not self.goodput_tok_s_gpu or not self.goodput_tok_s:
+            return self.gpus_per_replica
+        return self.goodput_tok_s / self.goodput_tok_s_gpu
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,7 @@ def step_of(scenario: Scenario, batch: Column, new_tokens: float = 1.0, prompt: 
     found = known(scenario)
     whole = found.setting.prompt
     behind = np.maximum(whole.tokens - prompt, 0.0) + whole.cached
-    held = rank_batch(batch, found.layout.dp)
+    held = micro_batch(rank_batch(batch, found.layout.dp), found.layout.pp)
     return Pass(held, new_tokens * ONE, found.setting.decoding.context * ONE, prompt, behind, ZERO)
 
 
@@ -171,26 +179,22 @@ def step_sides(scenario: Scenario, step: Pass) -> tuple[Column, Column]:
     profile = found.setting.profile
     compute, memory = np.zeros(1), np.zeros(1)
     for entry in forward.forward(found.bounds.clock.placed, step):
-        if entry.work.kind not in NOT_ON_CHIP:
+        if entry.work.kind not in (*LINK_KINDS, "host"):
             flops, moved, _ = terms(entry.work, profile)
             compute = compute + entry.work.launches * flops
             memory = memory + entry.work.launches * moved
     return compute, memory
 
 
-NOT_ON_CHIP = ("host", "all_reduce", "all_to_all", "hop", "gather")
-"""Kinds of work that neither compute nor move bytes of device memory."""
-
-
-def not_priced(scenario: Scenario, fields: tuple[str, ...]) -> str:
-    """Why the speed of a scenario does not show what some of its fields ask for; empty when it does."""
-    told = unmodelled(resolve(scenario))
-    return next((note.text for note in told if note.field in fields), "")
-
-
 def applicable(scenario: Scenario, change: Change) -> Change | None:
-    """The change when its plan can be opened with numbers that show it; None otherwise."""
+    """The change when its plan has a speed and the engine serves it; None otherwise."""
     variant = changed(scenario, change)
-    if variant is None or variant == scenario or not_priced(variant, tuple(change)):
+    if variant is None or variant == scenario:
         return None
-    return change if outcome(variant).ttft_ms is not None else None
+    found = outcome(variant)
+    return change if found.ttft_ms is not None and found.engine_ok else None
+
+
+def unoffered(found: Outcome) -> str:
+    """That the engine does not offer a variant, as a sentence to be put behind others; empty when it does."""
+    return "" if found.engine_ok or not found.reason else f" Not offered today: {found.reason}."

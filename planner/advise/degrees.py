@@ -16,7 +16,7 @@ from planner.setting import resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
 from planner.units import gigabytes, show, whole
-from planner.variants import Outcome, applicable, changed, known, outcome, row, tpots
+from planner.variants import Change, Outcome, applicable, changed, outcome, row, tpot_at, unoffered
 
 POWERS = (1, 2, 4, 8, 16, 32, 64)
 """Tensor-parallel degrees that are compared."""
@@ -141,45 +141,23 @@ def pp_for_throughput(s: Scenario, plan: Plan) -> Advice | None:
     change = {"tp": s.tp // 2, "pp": 2, "ep": max(s.ep // 2, 1)}
     if plan.tpot_ms is None or s.tp < 2 or s.tp % 2 or not _only_tp(s) or plan.batch < 2:
         return None
-    variant = changed(s, {**change, "at_batch": plan.batch})
-    if variant is None or not outcome(variant).fits:
-        return None
-    then, said = _staged_tpot(s, variant, plan.batch)
-    if then is None:
+    variant = changed(s, {**change, "at_batch": None})
+    if variant is None or not (found := outcome(variant)).fits or (then := tpot_at(variant, plan.batch)) is None:
         return None
     gain = plan.tpot_ms / then - 1
     numbers: Numbers = (
-        ("tpot_now", plan.tpot_ms, "ms"),
-        ("tpot_then", then, "ms"),
-        ("gain", gain, ""),
+        ("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("gain", gain, ""),
         ("micro_batch", plan.batch / 2, "sequences"),
-    )
-    verdict = f"{show(abs(gain), '%')} {'more' if gain > 0 else 'less'} output"
+    )  # fmt: skip
     text = (
-        f"Two stages of tp={s.tp // 2} on the same GPUs run {show(plan.batch, 'requests')} as two micro-batches of "
-        f"{whole(plan.batch // 2)}, each reading its stage's weights by itself: TPOT {show(then, 'ms')}{said} against "
-        f"{show(plan.tpot_ms, 'ms')}, {verdict}. With fewer than two micro-batches in flight a stage idles."
+        f"Two stages of tp={s.tp // 2} on the same GPUs run {show(plan.batch, 'requests')} as two micro-batches, each "
+        f"reading its stage's weights by itself: TPOT {show(then, 'ms')} against {show(plan.tpot_ms, 'ms')}, "
+        f"{show(abs(gain), '%')} {'more' if gain > 0 else 'less'} output"
+        f"{_per_device(plan.goodput_tok_s_gpu, found.goodput_tok_s_gpu)}. "
+        f"With fewer than two micro-batches in flight a stage idles.{unoffered(found)}"
     )
-    return Advice(
-        "pp_for_throughput", "advice", text, numbers, "7.1", applicable(s, change) if gain > NOTICEABLE else None
-    )
-
-
-def _staged_tpot(s: Scenario, variant: Scenario, batch: int) -> tuple[float | None, str]:
-    """TPOT with two stages: the plan's, or, where pipelines are not priced, all layers in turn on half of the batch."""
-    if (priced := outcome(variant).tpot_ms) is not None:
-        return priced, ""
-    half = changed(s, {"tp": s.tp // 2, "ep": max(s.ep // 2, 1), "at_batch": None})
-    whole_model = None if half is None else _clocked(half, batch / 2)
-    return whole_model, " (hops between stages not counted)"
-
-
-def _clocked(s: Scenario, batch: float) -> float | None:
-    """TPOT of a layout that one device might not hold alone; None where there is no such layout [ms]."""
-    found = known(s)
-    if found.bounds.limits.broken.reshape(-1)[0] >= 0:
-        return None
-    return float(tpots(s, np.full((1, 1), float(batch)))[0, 0])
+    better = (found.goodput_tok_s_gpu or 0.0) > (plan.goodput_tok_s_gpu or 0.0) * (1 + NOTICEABLE)
+    return Advice("pp_for_throughput", "advice", text, numbers, "7.1", applicable(s, change) if better else None)
 
 
 def pipeline_starves(s: Scenario, plan: Plan) -> Advice | None:
@@ -306,24 +284,38 @@ def dcp_shards_cache(s: Scenario, plan: Plan) -> Advice | None:
     )
     text = (
         f"Decode context parallelism (dcp={int(copies)}) splits by position the cache that {int(copies)} ranks hold "
-        f"alike: {show(then, 'requests')} instead of {whole(plan.b_max_kv)}."
+        f"alike: {show(then, 'requests')} instead of {whole(plan.b_max_kv)}.{unoffered(outcome(variant))}"
     )
     return Advice("dcp_shards_cache", "advice", text, numbers, "7.3", applicable(s, {"dcp": int(copies)}))
 
 
 def cp_for_ttft(s: Scenario, plan: Plan) -> Advice | None:
-    """Article 7.3: CP secures TTFT of long prompts. Says the least degree that could, were prefill split perfectly."""
+    """Article 7.3: CP secures TTFT of long prompts. Says the least power of two that does, and what it costs per device."""
     if plan.ttft_unloaded_ms is None or plan.ttft_unloaded_ms <= s.sla_ttft_ms or s.cp > 1:
         return None
-    fixed = resolve(s).profile.ttft_fixed * 1e3
-    if s.sla_ttft_ms <= fixed:
-        return None
-    least = int(np.ceil((plan.ttft_unloaded_ms - fixed) / (s.sla_ttft_ms - fixed)))
-    numbers: Numbers = (("ttft", plan.ttft_unloaded_ms, "ms"), ("least_cp", float(least), ""))
-    text = (
+    tried = ((ways, outcome(variant)) for ways in SPLITS if (variant := changed(s, _split(s, ways))) is not None)
+    met = (each for each in tried if (each[1].ttft_unloaded_ms or np.inf) <= s.sla_ttft_ms)
+    cp, found = next(met, (0, None))
+    start = (
         f"A prompt of {whole(s.isl)} tokens takes {show(plan.ttft_unloaded_ms, 'ms')} on an idle replica, "
-        f"{show(s.sla_ttft_ms, 'ms')} are promised: prefill would have to be split at least {least} ways by context "
-        f"parallelism (cp), were the split perfect."
+        f"{show(s.sla_ttft_ms, 'ms')} are promised"
     )
-    power = 1 << (least - 1).bit_length()
-    return Advice("cp_for_ttft", "advice", text, numbers, "7.3", applicable(s, {"cp": power}))
+    numbers: Numbers = (("ttft", plan.ttft_unloaded_ms, "ms"), ("cp", float(cp), ""))
+    if found is None:
+        text = f"{start}: context parallelism does not keep it up to cp={SPLITS[-1]}."
+        return Advice("cp_for_ttft", "advice", text, numbers, "7.3")
+    numbers = (*numbers, ("ttft_then", found.ttft_unloaded_ms or 0.0, "ms"))
+    text = (
+        f"{start}: cp={cp} splits prefill over {cp} times the GPUs and takes {show(found.ttft_unloaded_ms, 'ms')}; TPOT "
+        f"hardly gains.{unoffered(found)}"
+    )
+    return Advice("cp_for_ttft", "advice", text, numbers, "7.3", applicable(s, _split(s, cp)))
+
+
+SPLITS = (2, 4, 8, 16)
+"""Degrees of context parallelism that are tried."""
+
+
+def _split(s: Scenario, ways: int) -> Change:
+    """Context parallelism of prefill; experts spread over the added devices where they were spread."""
+    return {"cp": ways, "ep": s.ep * ways if s.ep > 1 else 1, "at_batch": None}

@@ -9,10 +9,10 @@ import numpy as np
 from planner.advise.advice import Advice, Numbers
 from planner.plan import Column, Plan
 from planner.serving import decode
-from planner.serving.thresholds import drafting_gain, tokens_a_verification
+from planner.serving.speculative import expected_tokens, verified_seconds
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
-from planner.variants import applicable, changed, not_priced, outcome, step_of, step_seconds, tpots
+from planner.variants import Change, applicable, outcome, step_of, step_seconds, unoffered
 from planner.work import ONE
 
 DRAFTS = 4
@@ -27,6 +27,11 @@ def _asked(s: Scenario) -> tuple[float, float, float]:
     return float(s.spec or DRAFTS), s.accept, s.draft
 
 
+def _drafted(s: Scenario) -> Change:
+    """Fields that draft tokens: the scenario's numbers, else the article's."""
+    return {"spec": s.spec or DRAFTS, "accept": s.accept, "draft": s.draft}
+
+
 def _plain(s: Scenario) -> Scenario:
     """The scenario without drafts."""
     return s.with_(spec=0, accept=Scenario.model_fields["accept"].default, draft=Scenario.model_fields["draft"].default)
@@ -38,8 +43,8 @@ def gain_at(s: Scenario, batch: Column, accept: Column | None = None) -> Column:
     base = _plain(s)
     step = step_seconds(base, step_of(base, batch))
     verify = step_seconds(base, step_of(base, batch, drafts + 1.0))
-    tokens = tokens_a_verification(asked * ONE if accept is None else accept, drafts)
-    return drafting_gain(tokens, step, verify, drafts, share)
+    tokens = expected_tokens(asked * ONE if accept is None else accept, drafts * ONE)
+    return step / verified_seconds(verify, step, drafts, share, tokens)
 
 
 @lru_cache(maxsize=256)
@@ -77,7 +82,7 @@ def spec_on(s: Scenario, plan: Plan) -> Advice | None:
     text = (
         f"{DRAFTS} draft tokens, each accepted with {show(s.accept, '%')}, make decode {show(gain)} times as fast at "
         f"{show(plan.batch, 'requests')}; they gain {_up_to(limit, plan)}, and need an acceptance of at least "
-        f"{show(need, '%')} here. Acceptance falls with temperature: measure it."
+        f"{show(need, '%')} here. Acceptance falls with temperature: measure it.{unoffered(outcome(s.with_(spec=DRAFTS)))}"
     )
     return Advice("spec_on", "advice", text, numbers, "5.4", applicable(s, {"spec": DRAFTS}))
 
@@ -114,8 +119,8 @@ def spec_concurrency(s: Scenario, plan: Plan) -> Advice | None:
     if plan.tpot_ms is None or plan.b_max_sla < 1 or plan.binds != "tpot" or s.prefill == "disaggregated":
         return None
     base = _plain(s).with_(at_batch=None)
-    without = outcome(base).b_max_sla or 0.0
-    with_drafts = _drafted_limit(s, base)
+    drafted = outcome(base.with_(**_drafted(s)))
+    without, with_drafts = outcome(base).b_max_sla or 0.0, drafted.b_max_sla or 0.0
     numbers: Numbers = (
         ("without", without, "sequences"),
         ("with", with_drafts, "sequences"),
@@ -124,25 +129,6 @@ def spec_concurrency(s: Scenario, plan: Plan) -> Advice | None:
     verdict = "raise" if with_drafts > without else "do not raise"
     text = (
         f"{int(s.spec or DRAFTS)} drafts {verdict} the batch that the TPOT promise allows: {show(with_drafts, 'requests')} "
-        f"with them, {whole(without)} without."
+        f"with them, {whole(without)} without.{unoffered(drafted)}"
     )
     return Advice("spec_concurrency", "advice", text, numbers, "9.6")
-
-
-@lru_cache(maxsize=256)
-def _drafted_limit(s: Scenario, base: Scenario) -> float:
-    """Largest batch within the promised TPOT with drafts: the plan's where they are priced, else by the gain of a step."""
-    variant = changed(base, {"spec": s.spec or DRAFTS, "accept": s.accept, "draft": s.draft})
-    if (
-        variant is not None
-        and not not_priced(variant, ("spec",))
-        and (priced := outcome(variant).b_max_sla) is not None
-    ):
-        return priced
-
-    def keeps(batch: Column) -> np.ndarray:
-        step = step_seconds(base, step_of(base, batch)) * 1e3
-        prompts = np.maximum(tpots(base, batch) - step, 0.0)
-        return np.asarray(step / gain_at(s, batch) + prompts <= s.sla_tpot_ms)
-
-    return float(decode.largest_batch(keeps, (1, 1), 1 << 14)[0, 0])

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
 from planner.advise.advice import Advice, Kind, Numbers
 from planner.advise.degrees import NOTICEABLE
-from planner.catalog.accelerators import accelerator
 from planner.plan import Plan
-from planner.serving import decode, prefill
-from planner.serving.thresholds import (
-    pooled_rate,
-    prefill_per_decode,
-    prompt_transfer_seconds,
-    request_interference,
-)
+from planner.pools import prefill_pool, transfer
+from planner.serving import decode
+from planner.serving.thresholds import request_interference
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
-from planner.variants import Outcome, applicable, known, outcome, step_of, step_seconds, tpot_at
+from planner.variants import Change, Outcome, applicable, known, outcome, step_of, step_seconds, tpot_at
 from planner.work import ONE
 
 WORTH_A_POOL = 0.1
@@ -31,14 +27,13 @@ the 80 % band of TPOT."""
 
 @dataclass(frozen=True)
 class Pools:
-    """Prefill beside decoding against prefill in a pool of the same devices; seconds, tokens a second and device.
+    """Prefill beside decoding against prefill in a pool of the same devices.
 
     Attributes:
         step_share: TPOT that other requests' prefill adds at the operating batch [ms].
-        interference: what that adds to a whole request; transfer: what handing over its cache takes.
+        interference: what that adds to a whole request; transfer: what handing over its cache takes [s].
         together, apart: good tokens a second and device, in one pool and in two.
-        decode: the plan of the decode pool; ratio: prefill replicas per decode replica.
-        ttft: time to first token with the transfer in it [ms].
+        split: the plan with two pools; ratio: devices of the prefill pool per device that decodes.
     """
 
     step_share: float
@@ -46,46 +41,35 @@ class Pools:
     transfer: float
     together: float
     apart: float
-    decode: Outcome
+    split: Outcome
     ratio: float
-    ttft: float
 
 
 @lru_cache(maxsize=256)
 def pools(s: Scenario) -> Pools | None:
-    """Both arrangements of a scenario; None where a speed or the devices' NIC is not known."""
-    here = s.with_(**_colocated())
-    apart = here.with_(prefill="excluded", at_batch=None)
-    now, then, nic = outcome(here), outcome(apart), accelerator(s.gpu).scale_out_bandwidth
-    if now.ttft_ms is None or then.ttft_unloaded_ms is None or then.output_tok_s is None or nic is None or s.osl < 2:
+    """Both arrangements of a scenario, prefill on the same devices; None where a speed is not known."""
+    here = s.with_(**COLOCATED)
+    split = here.with_(prefill="disaggregated", at_batch=None)
+    now, then = outcome(here), outcome(split)
+    if now.tpot_ms is None or then.tpot_ms is None or now.goodput_tok_s_gpu is None or not then.output_tok_s:
         return None
-    if now.tpot_ms is None or now.goodput_tok_s_gpu is None:
-        return None
-    alone = tpot_at(apart, now.batch) or 0.0
-    moved = transfer_seconds(s, nic)
-    prompt = _prompt_seconds(apart)
-    ratio = float(prefill_per_decode(np.asarray(then.output_tok_s), float(s.osl), np.asarray(prompt)))
-    devices = np.asarray(then.gpus_per_replica)
-    rate = float(pooled_rate(np.asarray(then.output_tok_s), devices, ratio * devices))
-    ttft = then.ttft_unloaded_ms + moved * 1e3
-    kept = then.tpot_ms is not None and then.tpot_ms <= s.sla_tpot_ms and ttft <= s.sla_ttft_ms
-    added = float(request_interference(np.asarray(now.tpot_ms / 1e3), np.asarray(alone / 1e3), float(s.osl)))
-    return Pools(now.tpot_ms - alone, added, moved, now.goodput_tok_s_gpu, rate if kept else 0.0, then, ratio, ttft)
+    alone = tpot_at(split, now.batch) or 0.0
+    added = request_interference(np.asarray(now.tpot_ms / 1e3), np.asarray(alone / 1e3), float(s.osl))
+    found = known(split)
+    pool = prefill_pool(found.setting)
+    moved = 0.0 if pool is None else float(transfer(found.setting, pool, found.layout).seconds[0, 0])
+    devices = then.productive_gpus
+    ratio = devices / then.gpus_per_replica - 1
+    return Pools(
+        now.tpot_ms - alone, float(added), moved, now.goodput_tok_s_gpu, then.goodput_tok_s_gpu or 0.0, then, ratio
+    )
 
 
-def _prompt_seconds(s: Scenario) -> float:
-    """Time of one prompt on a prefill replica of the same layout [s]."""
-    found = known(s)
-    return float(prefill.prompt_seconds(found.bounds.clock.placed, found.setting.profile, found.setting.prompt)[0, 0])
-
-
-def transfer_seconds(s: Scenario, nic: float) -> float:
-    """Time to hand over the cache of one prompt, each rank its own share over its own NIC [s]."""
-    links, size = resolve(s).profile.links, outcome(s).kv_bytes_per_token * s.isl
-    measured = np.isfinite(links.out_bandwidth)
-    bandwidth = links.out_bandwidth if measured and s.kv_link_eff is None else nic
-    alpha = links.out_alpha if measured else 0.0
-    return float(prompt_transfer_seconds(np.asarray(size), bandwidth, s.kv_link_eff or 1.0, alpha))
+COLOCATED: Final[Change] = {
+    "prefill": "colocated", "prefill_gpu": None, "prefill_tp": None, "prefill_workers": None, "decode_workers": None,
+    "kv_link_eff": None,
+}  # fmt: skip
+"""Fields that bring prefill back beside decoding."""
 
 
 def disaggregate(s: Scenario, _plan: Plan) -> Advice | None:
@@ -126,20 +110,14 @@ def stay_colocated(s: Scenario, _plan: Plan) -> Advice | None:
     )
     why = f"{show(found.apart, 'tok/s')} per GPU instead of {show(found.together, 'tok/s')}"
     if not found.apart:
-        why = f"TTFT would be {show(found.ttft, 'ms')} with the transfer, above the promise"
+        why = f"with two pools {found.split.reason or 'no batch keeps the promise'}"
     text = (
         f"A prefill pool would not pay: {why}; a request gains {show(found.interference, 's')} and waits "
         f"{show(found.transfer, 's')} for its cache."
     )
     if s.prefill == "disaggregated":
-        return Advice("stay_colocated", "warning", text, numbers, "4.4", applicable(s, _colocated()))
+        return Advice("stay_colocated", "warning", text, numbers, "4.4", applicable(s, COLOCATED))
     return Advice("stay_colocated", "advice", text, numbers, "4.4")
-
-
-def _colocated() -> dict[str, str | None]:
-    """Fields that bring prefill back beside decoding."""
-    pool = ("prefill_gpu", "prefill_tp", "prefill_workers", "decode_workers", "kv_link_eff")
-    return {"prefill": "colocated", **dict.fromkeys(pool)}
 
 
 def homogeneous_pool(s: Scenario, _plan: Plan) -> Advice | None:
@@ -152,11 +130,11 @@ def homogeneous_pool(s: Scenario, _plan: Plan) -> Advice | None:
     numbers: Numbers = (
         ("prefill_per_decode", found.ratio, ""),
         ("gain", gain, ""),
-        ("decode_batch", found.decode.batch, "sequences"),
+        ("decode_batch", found.split.batch, "sequences"),
     )
     text = (
-        f"With a prefill pool of the same GPUs, one decode replica ({show(found.decode.batch, 'requests')}) keeps "
-        f"{show(found.ratio)} prefill replicas busy, and each GPU yields {show(gain, '%')} more."
+        f"With a prefill pool of the same GPUs, each GPU that decodes ({show(found.split.batch, 'requests')} a "
+        f"replica) takes {show(found.ratio)} that prefill, and each GPU yields {show(gain, '%')} more."
     )
     return Advice("homogeneous_pool", "advice", text, numbers, "4.4")
 
