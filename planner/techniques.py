@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.advise.degrees import copies_of
+from planner.advise.caches import copies_of
 from planner.advise.drafts import DRAFTS
 from planner.advise.pools import chunk_room
 from planner.catalog.accelerators import accelerator
@@ -259,14 +259,20 @@ def _figures(s: Scenario, found: Outcome, batch: float) -> Figures:
     if not found.fits:
         return Figures()
     at = tpot_at(s, batch) if found.tpot_ms is not None else None
+    full = _at_full_use(s) if s.prefill == "disaggregated" and s.qps > 0 else found
     return Figures(
         b_max=found.b_max if found.ttft_ms is not None else None,
         tpot_ms=at,
         ttft_ms=found.ttft_ms,
-        output_gpu=found.goodput_tok_s_gpu,
+        output_gpu=full.goodput_tok_s_gpu,
         usd_good=found.usd_per_m_goodput,
         kv_tokens=found.kv_capacity_tokens,
     )
+
+
+def _at_full_use(s: Scenario) -> Outcome:
+    """A plan with two pools, the prefill pool sized to keep the decode pool at its largest batch instead of for a rate."""
+    return outcome(s.with_(qps=0.0, fix_replicas=None, prefill_workers=None, decode_workers=None, spare=0))
 
 
 def _less(figures: Figures, base: Figures) -> Figures:

@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import Final
 
 from planner.advise.advice import Advice, Rule
+from planner.advise.caches import cache_copies, dcp_shards_cache, latent_copies
 from planner.advise.degrees import (
-    cache_copies,
     cp_for_ttft,
-    dcp_shards_cache,
     little_kv,
     pipeline_starves,
     pp_for_throughput,
@@ -29,7 +28,6 @@ from planner.advise.experts import (
     experts_beyond_domain,
     experts_in_one_domain,
     experts_on_one,
-    latent_copies,
     tp_ep_at_low_batch,
 )
 from planner.advise.gateway import gateway, queue_share

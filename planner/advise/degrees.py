@@ -10,7 +10,6 @@ from planner.advise.advice import Advice, Numbers
 from planner.candidates import candidates
 from planner.catalog.accelerators import accelerator
 from planner.evaluate import evaluate
-from planner.physics.kv import CacheComponent
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.layout import layout
@@ -59,7 +58,7 @@ def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:
         return None
     numbers: Numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("tp", s.tp * 2.0, ""))
     shorter = show(1 - then / plan.tpot_ms, "%")
-    per_gpu = _per_device(plan.goodput_tok_s_gpu, wider.goodput_tok_s_gpu)
+    per_gpu = per_device(plan.goodput_tok_s_gpu, wider.goodput_tok_s_gpu)
     text = (
         f"tp={s.tp * 2} shortens TPOT at {show(plan.batch, 'requests')} from {show(plan.tpot_ms, 'ms')} to "
         f"{show(then, 'ms')} ({shorter}), all-reduces included{per_gpu}."
@@ -67,7 +66,7 @@ def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:
     return Advice("tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s)))
 
 
-def _per_device(now: float | None, then: float | None) -> str:
+def per_device(now: float | None, then: float | None) -> str:
     """What becomes of good tokens per device, as the end of a sentence."""
     if not now or not then:
         return ""
@@ -124,10 +123,11 @@ def tp_limit_of_links(s: Scenario, plan: Plan) -> Advice | None:
     domain = gpu.scale_up_domain
     if last <= 1:
         return None
-    end = (
-        f"the domain of {domain} ends there" if last == domain else "beyond, all-reduces eat the gain or heads run out"
-    )
-    end = f"no degree beyond {POWERS[-1]} was compared" if last == POWERS[-1] else end
+    end = "beyond, all-reduces eat the gain or heads run out"
+    if last == POWERS[-1]:
+        end = f"no degree beyond {POWERS[-1]} was compared"
+    elif domain is not None and last >= domain:
+        end = f"the domain of {domain} ends there" if last == domain else f"beyond {domain} GPUs it crosses the NIC"
     numbers: Numbers = (("last_tp", float(last), ""), ("tpot_there", times[last], "ms"))
     text = (
         f"Over {gpu.scale_up_name}, TPOT at {show(plan.batch, 'requests')} falls up to tp={last} "
@@ -153,7 +153,7 @@ def pp_for_throughput(s: Scenario, plan: Plan) -> Advice | None:
         f"Two stages of tp={s.tp // 2} on the same GPUs run {show(plan.batch, 'requests')} as two micro-batches, each "
         f"reading its stage's weights by itself: TPOT {show(then, 'ms')} against {show(plan.tpot_ms, 'ms')}, "
         f"{show(abs(gain), '%')} {'more' if gain > 0 else 'less'} output"
-        f"{_per_device(plan.goodput_tok_s_gpu, found.goodput_tok_s_gpu)}. "
+        f"{per_device(plan.goodput_tok_s_gpu, found.goodput_tok_s_gpu)}. "
         f"With fewer than two micro-batches in flight a stage idles.{unoffered(found)}"
     )
     better = (found.goodput_tok_s_gpu or 0.0) > (plan.goodput_tok_s_gpu or 0.0) * (1 + NOTICEABLE)
@@ -233,60 +233,6 @@ def weights_per_gpu(s: Scenario, plan: Plan) -> Advice | None:
         f"plain division by {shards} gives {gigabytes(ideal)}: {more}."
     )
     return Advice("weights_per_gpu", "advice", text, numbers, "11.2")
-
-
-def cache_copies(s: Scenario, plan: Plan) -> Advice | None:
-    """A common mistake, and article 10.2: KV divided by TP past the KV heads. Ranks beyond them hold copies."""
-    copies = copies_of(s)
-    if copies <= 1.0 + NOTICEABLE or s.tp == 1 or _latent(s):
-        return None
-    heads = s.tp / copies
-    numbers: Numbers = (("copies", copies, ""), ("tp", float(s.tp), ""), ("divides", heads, ""))
-    text = (
-        f"KV heads divide the cache {show(heads)} ways, not {s.tp}: each token is held {show(copies)} times, "
-        f"{whole(plan.kv_bytes_per_token)} bytes a GPU."
-    )
-    change = {"dcp": int(copies)} if s.dcp == 1 and float(copies).is_integer() else {}
-    return Advice("cache_copies", "warning", text, numbers, "10.2", applicable(s, change) if change else None)
-
-
-def copies_of(s: Scenario) -> float:
-    """How many times the ranks of a tensor-parallel group hold the growing part of the cache."""
-    parts = [part for part in resolve(s).cache if part.token_bytes]
-    held = sum(_weight(part) / min(s.tp, part.shards) for part in parts)
-    once = sum(_weight(part) for part in parts) / s.tp
-    return held / once / s.dcp if parts else 1.0
-
-
-def _weight(part: CacheComponent) -> float:
-    """Bytes of one token in all layers that hold this part."""
-    return part.layers * part.token_bytes
-
-
-def _latent(s: Scenario) -> bool:
-    """Whether the cache is a latent that tensor parallelism never divides."""
-    return any(part.name == "latent" for part in resolve(s).cache)
-
-
-def dcp_shards_cache(s: Scenario, plan: Plan) -> Advice | None:
-    """Article 7.3: CP is said to serve prefill only. Decode context parallelism divides the copies that TP holds."""
-    copies = copies_of(s)
-    if s.tp == 1 or s.dcp > 1 or copies < 2 or not float(copies).is_integer():
-        return None
-    variant = changed(s, {"dcp": int(copies), "at_batch": None})
-    if variant is None or not outcome(variant).fits:
-        return None
-    then = outcome(variant).b_max_kv
-    numbers: Numbers = (
-        ("copies", copies, ""),
-        ("held_now", float(plan.b_max_kv), "sequences"),
-        ("held_then", then, "sequences"),
-    )
-    text = (
-        f"Decode context parallelism (dcp={int(copies)}) splits by position the cache that {int(copies)} ranks hold "
-        f"alike: {show(then, 'requests')} instead of {whole(plan.b_max_kv)}.{unoffered(outcome(variant))}"
-    )
-    return Advice("dcp_shards_cache", "advice", text, numbers, "7.3", applicable(s, {"dcp": int(copies)}))
 
 
 def cp_for_ttft(s: Scenario, plan: Plan) -> Advice | None:

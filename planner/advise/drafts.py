@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from planner.advise.advice import Advice, Numbers
+from planner.advise.degrees import per_device
 from planner.plan import Column, Plan
 from planner.serving import decode
 from planner.serving.speculative import expected_tokens, verified_seconds
@@ -74,6 +75,7 @@ def spec_on(s: Scenario, plan: Plan) -> Advice | None:
     if s.spec or plan.tpot_ms is None or (gain := _gain(s, plan.batch)) <= 1.0:
         return None
     limit, need = break_even_batch(s), break_even_acceptance(s, plan.batch)
+    drafted = outcome(s.with_(spec=DRAFTS))
     numbers: Numbers = (
         ("gain", gain, ""),
         ("break_even_batch", limit, "sequences"),
@@ -82,7 +84,8 @@ def spec_on(s: Scenario, plan: Plan) -> Advice | None:
     text = (
         f"{DRAFTS} draft tokens, each accepted with {show(s.accept, '%')}, make decode {show(gain)} times as fast at "
         f"{show(plan.batch, 'requests')}; they gain {_up_to(limit, plan)}, and need an acceptance of at least "
-        f"{show(need, '%')} here. Acceptance falls with temperature: measure it.{unoffered(outcome(s.with_(spec=DRAFTS)))}"
+        f"{show(need, '%')} here. Acceptance falls with temperature: measure it"
+        f"{per_device(plan.goodput_tok_s_gpu, drafted.goodput_tok_s_gpu)}.{unoffered(drafted)}"
     )
     return Advice("spec_on", "advice", text, numbers, "5.4", applicable(s, {"spec": DRAFTS}))
 
@@ -114,6 +117,10 @@ def spec_off(s: Scenario, plan: Plan) -> Advice | None:
     return Advice("spec_off", "advice", text, numbers, "5.4, 11.2")
 
 
+BOUND = {"ttft": " (TTFT binds: a step that verifies is longer to wait for)", "kv": " (the cache binds)"}
+"""What else stops a batch with drafts, in words."""
+
+
 def spec_concurrency(s: Scenario, plan: Plan) -> Advice | None:
     """Article 9.6: drafts cannot raise the concurrency that the promise allows. Says the batch that they allow here."""
     if plan.tpot_ms is None or plan.b_max_sla < 1 or plan.binds != "tpot" or s.prefill == "disaggregated":
@@ -129,6 +136,6 @@ def spec_concurrency(s: Scenario, plan: Plan) -> Advice | None:
     verdict = "raise" if with_drafts > without else "do not raise"
     text = (
         f"{int(s.spec or DRAFTS)} drafts {verdict} the batch that the TPOT promise allows: {show(with_drafts, 'requests')} "
-        f"with them, {whole(without)} without.{unoffered(drafted)}"
+        f"with them{BOUND.get(drafted.binds, '')}, {whole(without)} without.{unoffered(drafted)}"
     )
     return Advice("spec_concurrency", "advice", text, numbers, "9.6")

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.special import bdtrc
 
 from planner.advise.advice import Advice, Numbers
-from planner.advise.degrees import by_degree, copies_of
+from planner.advise.caches import latent
+from planner.advise.degrees import by_degree
 from planner.catalog.accelerators import accelerator
 from planner.physics.ffn import distinct_experts
 from planner.plan import Plan
@@ -29,11 +30,6 @@ def _experts(s: Scenario) -> ExpertFFN | None:
     """The routed experts of the model's layers; None for a dense model."""
     found = (group.ffn for group in resolve(s).model.groups)
     return next((ffn for ffn in found if isinstance(ffn, ExpertFFN)), None)
-
-
-def _latent(s: Scenario) -> bool:
-    """Whether attention caches a latent that tensor parallelism never divides."""
-    return any(part.name == "latent" for part in resolve(s).cache)
 
 
 def _alone(s: Scenario) -> Outcome:
@@ -157,7 +153,7 @@ def dp_ep_at_high_batch(s: Scenario, _plan: Plan) -> Advice | None:
         yields = f" DP+EP yields {good} of good tokens per GPU, TP+EP {less}."
     void = (
         ""
-        if _latent(s) or both.devices > _kv_shards(s)
+        if latent(s) or both.devices > _kv_shards(s)
         else "; grouped heads divide under TP too, so the cache is no reason"
     )
     change = {"tp": 1, "dp": both.devices, "ep": both.devices}
@@ -169,32 +165,6 @@ def dp_ep_at_high_batch(s: Scenario, _plan: Plan) -> Advice | None:
 def _kv_shards(s: Scenario) -> int:
     """Ways in which heads divide the cache."""
     return min((part.shards for part in resolve(s).cache if part.token_bytes), default=1)
-
-
-def latent_copies(s: Scenario, plan: Plan) -> Advice | None:
-    """A common mistake, and articles 10.3, 10.6: a latent under TP is held by every rank. DP or DCP divide it, TP × DP not."""
-    copies = copies_of(s)
-    if not _latent(s) or s.tp == 1 or copies <= 1:
-        return None
-    both = changed(s, {"dcp": s.tp, "at_batch": None})
-    split = changed(s, {"tp": 1, "dp": s.tp * s.dp, "ep": s.tp * s.dp, "at_batch": None}) if _experts(s) else None
-    by_dcp = outcome(both).b_max_kv if both is not None else 0.0
-    by_dp = outcome(split).b_max_kv if split is not None else 0.0
-    numbers: Numbers = (
-        ("copies", copies, ""),
-        ("held_now", float(plan.b_max_kv), "sequences"),
-        ("held_dcp", by_dcp, "sequences"),
-        ("held_dp", by_dp, "sequences"),
-    )
-    stays = (
-        f" Data parallelism of {s.dp} does not change that: each attention group keeps its copies." if s.dp > 1 else ""
-    )
-    text = (
-        f"Every rank of tp={s.tp} holds the same latent cache, {show(copies)} copies: {show(plan.b_max_kv, 'requests')}.{stays} "
-        f"Divided by position (dcp={s.tp}) the pools hold {whole(by_dcp)}, by request (dp={s.tp * s.dp}, tp=1) {whole(by_dp)}."
-    )
-    change = applicable(s, {"dcp": s.tp}) or applicable(s, {"tp": 1, "dp": s.tp * s.dp, "ep": s.tp * s.dp})
-    return Advice("latent_copies", "warning", text, numbers, "10.3, 10.6", change)
 
 
 def experts_beyond_domain(s: Scenario, _plan: Plan) -> Advice | None:

@@ -47,8 +47,8 @@ class Pools:
 
 @lru_cache(maxsize=256)
 def pools(s: Scenario) -> Pools | None:
-    """Both arrangements of a scenario, prefill on the same devices; None where a speed is not known."""
-    here = s.with_(**COLOCATED)
+    """Both arrangements of a scenario at full use, prefill on the same devices; None where a speed is not known."""
+    here = s.with_(**COLOCATED, qps=0.0, fix_replicas=None, spare=0)
     split = here.with_(prefill="disaggregated", at_batch=None)
     now, then = outcome(here), outcome(split)
     if now.tpot_ms is None or then.tpot_ms is None or now.goodput_tok_s_gpu is None or not then.output_tok_s:
