@@ -7,13 +7,13 @@ from functools import lru_cache
 import numpy as np
 
 from planner.advise.advice import Advice, Numbers
-from planner.candidates import candidates
 from planner.catalog.accelerators import accelerator
-from planner.evaluate import evaluate
 from planner.plan import Plan
-from planner.setting import resolve
+from planner.rows import Bounds, bounds
+from planner.setting import Setting, resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
+from planner.tabulate import table
 from planner.units import gigabytes, show, whole
 from planner.variants import Change, Outcome, applicable, changed, outcome, row, tpot_at, unoffered
 
@@ -29,23 +29,26 @@ NOTICEABLE = 0.02
 
 
 @lru_cache(maxsize=256)
+def _degrees(scenario: Scenario) -> tuple[Setting, Bounds]:
+    """Tensor-parallel degrees alone, experts spread as far as they were asked to be, up to the devices there are."""
+    setting = resolve(scenario.with_(pp=1, dp=1, cp=1, dcp=1, ep=1, at_batch=None))
+    degrees = np.array(POWERS, dtype=float)
+    return setting, bounds(setting, layout(tp=degrees, ep=np.minimum(degrees, float(scenario.ep))).tall)
+
+
+@lru_cache(maxsize=256)
 def by_degree(scenario: Scenario) -> dict[int, Outcome]:
     """Plans at each tensor-parallel degree alone, at each one's own operating point."""
-    plain = scenario.with_(pp=1, dp=1, cp=1, dcp=1, ep=1, at_batch=None)
-    degrees = np.array(POWERS, dtype=float)
-    table = evaluate(plain, candidates(layout(tp=degrees, ep=np.minimum(degrees, float(scenario.ep)))))
-    return {tp: row(table, at) for at, tp in enumerate(POWERS)}
+    found = table(*_degrees(scenario), None)
+    return {tp: row(found, at) for at, tp in enumerate(POWERS)}
 
 
 @lru_cache(maxsize=256)
 def tpot_by_degree(scenario: Scenario, batch: int) -> dict[int, float]:
     """TPOT at one batch over tensor-parallel degrees that hold at least one sequence [ms]."""
-    plain = scenario.with_(pp=1, dp=1, cp=1, dcp=1, ep=1, at_batch=None)
-    degrees = np.array(POWERS, dtype=float)
-    rows = candidates(layout(tp=degrees, ep=np.minimum(degrees, float(scenario.ep))), np.full((1, 1), float(batch)))
-    table = evaluate(plain, rows)
-    found = {tp: row(table, at).tpot_ms for at, tp in enumerate(POWERS)}
-    return {tp: tpot for tp, tpot in found.items() if tpot is not None}
+    found = table(*_degrees(scenario), np.full((1, 1), float(batch)))
+    times = {tp: row(found, at).tpot_ms for at, tp in enumerate(POWERS)}
+    return {tp: tpot for tp, tpot in times.items() if tpot is not None}
 
 
 def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:

@@ -25,6 +25,10 @@ WORTH_A_POOL = 0.1
 the 80 % band of TPOT."""
 
 
+MANY = 64
+"""Decode replicas of the deployment that is compared: so many that whole prefill workers cost next to nothing."""
+
+
 @dataclass(frozen=True)
 class Pools:
     """Prefill beside decoding against prefill in a pool of the same devices.
@@ -48,8 +52,9 @@ class Pools:
 @lru_cache(maxsize=256)
 def pools(s: Scenario) -> Pools | None:
     """Both arrangements of a scenario at full use, prefill on the same devices; None where a speed is not known."""
-    here = s.with_(**COLOCATED, qps=0.0, fix_replicas=None, spare=0)
-    split = here.with_(prefill="disaggregated", at_batch=None)
+    here = s.with_(**COLOCATED)
+    many = {"qps": 0.0, "load": 1.0, "fix_replicas": None, "spare": 0, "decode_workers": MANY}
+    split = here.with_(prefill="disaggregated", at_batch=None, **many)
     now, then = outcome(here), outcome(split)
     if now.tpot_ms is None or then.tpot_ms is None or now.goodput_tok_s_gpu is None or not then.output_tok_s:
         return None
@@ -86,8 +91,8 @@ def disaggregate(s: Scenario, _plan: Plan) -> Advice | None:
     text = (
         f"Other requests' prompts add {show(found.step_share, 'ms')} to each step at {show(batch, 'requests')}, "
         f"{show(found.interference, 's')} over a request; handing over its cache takes {show(found.transfer, 's')}. "
-        f"Prefill in a pool of its own yields {show(found.apart, 'tok/s')} per GPU of "
-        f"both pools instead of {show(found.together, 'tok/s')}."
+        f"In a large deployment prefill in a pool of its own yields "
+        f"{show(found.apart, 'tok/s')} per GPU of both pools instead of {show(found.together, 'tok/s')}."
     )
     return Advice("disaggregate", kind, text, numbers, "4.4", applicable(s, {"prefill": "disaggregated"}))
 
@@ -112,8 +117,8 @@ def stay_colocated(s: Scenario, _plan: Plan) -> Advice | None:
     if not found.apart:
         why = f"with two pools {found.split.reason or 'no batch keeps the promise'}"
     text = (
-        f"A prefill pool would not pay: {why}; a request gains {show(found.interference, 's')} and waits "
-        f"{show(found.transfer, 's')} for its cache."
+        f"A prefill pool would not pay, even in a large deployment: {why}; a request gains "
+        f"{show(found.interference, 's')} and waits {show(found.transfer, 's')} for its cache."
     )
     if s.prefill == "disaggregated":
         return Advice("stay_colocated", "warning", text, numbers, "4.4", applicable(s, COLOCATED))

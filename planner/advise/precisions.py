@@ -153,6 +153,8 @@ def weight_share(_s: Scenario, plan: Plan) -> Advice | None:
         return None
     read = [each for each in plan.ledger if each.group in ("weights", "experts")]
     share = sum(each.seconds for each in read if each.bound_by == "memory") / full
+    if share < NOTICEABLE:
+        return None
     numbers: Numbers = (("share", share, ""), ("most", share / 2, ""))
     text = (
         f"Reading weights takes {show(share, '%')} of a step at {show(plan.batch, 'requests')}: half the bytes a parameter "
