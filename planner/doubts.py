@@ -91,7 +91,7 @@ def _rate(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
     """The batch and TPOT at which replicas run at the asked rate, below the operating batch; and a load above the asked one."""
     asked = setting.scenario
     serving = float(row.replicas[0]) - asked.spare
-    if asked.qps == 0 or not serving >= 1.0:
+    if asked.qps == 0 or not serving >= 1.0 or not curve:
         return ()
     wanted, full = asked.qps * asked.osl / serving, float(row.output_tok_s[0])
     batch = float(np.interp(wanted, [point.output_tok_s for point in curve], [point.batch for point in curve]))

@@ -264,3 +264,10 @@ def test_cache_of_a_replica_is_that_of_its_data_parallel_ranks(dp: int) -> None:
     held = found.kv_pool_bytes / (80 * 2 * 8 * 128 * 2 / 4)
     assert held - 16 <= found.kv_capacity_tokens_rank <= held
     assert found.kv_capacity_tokens == dp * found.kv_capacity_tokens_rank
+
+
+def test_requests_of_one_token_at_a_rate_are_sized() -> None:
+    """They have no TPOT, hence no curve to read a running batch from."""
+    plan = plan_of(Scenario(weights="fp8", tp=4, qps=20.0, osl=1))
+    assert plan.tpot_ms is None
+    assert not any(note.code == "at_rate" for note in plan.notes)
