@@ -172,6 +172,8 @@ def _prompts(s: Scenario) -> Iterator[Trial]:
     yield Trial(
         "prefill", "beside decoding", {"prefill": "colocated", **dict.fromkeys(pool)}, "steps carry prompts of others"
     )
+    if s.prefill == "excluded":
+        yield Trial("prefill", "not counted", {"prefill": "excluded"}, "no capacity is kept for reading prompts")
     yield Trial(
         "prefill", "in a pool of its own", {"prefill": "disaggregated"}, "a second pool, and the cache is handed over"
     )
@@ -261,10 +263,10 @@ def _figures(s: Scenario, found: Outcome, batch: float) -> Figures:
     at = tpot_at(s, batch) if found.tpot_ms is not None else None
     full = _at_full_use(s) if s.prefill == "disaggregated" and s.qps > 0 else found
     return Figures(
-        b_max=found.b_max if found.ttft_ms is not None else None,
+        b_max=found.b_max if found.ttft_ms is not None and found.engine_ok else None,
         tpot_ms=at,
         ttft_ms=found.ttft_ms,
-        output_gpu=full.goodput_tok_s_gpu,
+        output_gpu=full.goodput_tok_s_gpu if found.engine_ok else None,
         usd_good=found.usd_per_m_goodput,
         kv_tokens=found.kv_capacity_tokens,
     )

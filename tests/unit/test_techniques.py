@@ -25,8 +25,8 @@ def rows(scenario, group):
 
 def row(scenario, group, name):
     """One row whose name begins so."""
-    (found,) = [each for each in rows(scenario, group) if each.name.startswith(name)]
-    return found
+    found = {each.name: each for each in rows(scenario, group) if each.name.startswith(name)}
+    return found.get(name) or next(iter(found.values()))
 
 
 @pytest.mark.parametrize("scenario", MANY, ids=range(len(MANY)))
@@ -38,7 +38,7 @@ def test_every_row_is_the_plan_of_its_own_scenario(scenario):
         variant = scenario.with_(**{"at_batch": None, **each.change})
         plan = plan_of(variant)
         assert (each.fits, each.meets_sla, each.engine_ok) == (plan.fits, plan.meets_sla, plan.engine_ok)
-        assert each.figures.b_max == plan.b_max
+        assert each.figures.b_max == (plan.b_max if plan.engine_ok else None)
         assert each.figures.kv_tokens == plan.kv_capacity_tokens
         assert each.figures.usd_good == plan.usd_per_m_goodput
         assert each.figures.tpot_ms == pytest.approx(plan_of(variant.with_(at_batch=batch)).tpot_ms)
