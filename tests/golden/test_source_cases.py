@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from planner.catalog.accelerators import accelerator
 from planner.catalog.article import parameters
+from planner.catalog.profiles import profile
 from planner.errors import InputError
 from planner.specs.model import attention_params
+from planner.specs.profile import conventions
 from planner.specs.scenario import Scenario
 from tests.sources.asked import plan, step_ms
 from tests.sources.cases import CASES, FITS, MEASURES
@@ -72,6 +75,15 @@ def test_the_fitted_constants_say_that_they_are_not_physical() -> None:
     named = {name for name, found in parameters().items() if not found.physical}
     assert {"eff_bw", "eff_flops", "host_sequence", "speculation_gain"} <= named
     assert all(found.source for found in parameters().values())
+
+
+def test_the_article_profile_is_an_ordinary_one() -> None:
+    h100 = accelerator("h100-sxm")
+    found = profile("article", h100, "vllm")
+    assert found.host_sequence == pytest.approx(0.119e-3)
+    assert found.law("gemm", "bf16").eff_flops * found.law("gemm", "bf16").peak == pytest.approx(119.7e12, rel=1e-3)
+    assert any("not physical" in note for note in found.notes)
+    assert conventions("article") == conventions("textbook")
 
 
 def test_no_scenario_can_plan_with_them() -> None:
