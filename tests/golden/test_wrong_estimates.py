@@ -173,9 +173,9 @@ def routed_experts_bytes() -> float:
     spec = model("kimi-k2")
     few, many = (
         one(weight_bytes(spec, formats(spec, "bf16", MEASURED), where, 0.0, MEASURED))
-        for where in (layout(16, ep=16), layout(16, dp=2, ep=32))
+        for where in (layout(16, dp=2, ep=32), layout(16, dp=4, ep=64))
     )
-    return 32 * (few - many)
+    return 64 * (few - many)
 
 
 def plain_total(name: str) -> float:
