@@ -20,6 +20,9 @@ VERDICTS = {
     "needs_calibration": ("fitted", "the article's number follows from nothing that it states"),
 }
 
+QUOTED = ("quoted", "a measurement that the article quotes; nothing here computes it")
+RULE = ("rule", "a rule without a number")
+
 CHAPTERS = {
     "G1": "model card", "G2": "parameters", "G3": "experts that a batch reads", "G4": "cache and index", "G5": "operations",
     "G6": "intensity", "G7": "matrix tiles", "G8": "batch", "G9": "gateway",
@@ -54,9 +57,8 @@ def document() -> str:
 
 def _counts() -> str:
     """How many cases have each verdict."""
-    numbers = Counter(case["verdict"] for case in CASES if "rule" not in case)
-    rows = [(word, meaning, str(numbers[name])) for name, (word, meaning) in VERDICTS.items()]
-    rows.append(("rule", "a rule without a number", str(sum("rule" in case for case in CASES))))
+    numbers = Counter(_mark(case) for case in CASES)
+    rows = [(word, meaning, str(numbers[word])) for word, meaning in (*VERDICTS.values(), QUOTED, RULE)]
     return table(("verdict", "meaning", "cases"), rows)
 
 
@@ -92,9 +94,16 @@ def _place(case: dict[str, Any]) -> tuple[object, ...]:
 
 def _row(case: dict[str, Any]) -> tuple[str, ...]:
     if "rule" in case:
-        return case["id"], case["says"], "", "", "", "rule", case.get("why", "")
-    mark = VERDICTS[case["verdict"]][0]
-    return case["id"], case["quantity"], _printed(case), _ours(case), case["unit"], mark, case.get("why", "")
+        return case["id"], case["says"], "", "", "", _mark(case), case.get("why", "")
+    return case["id"], case["quantity"], _printed(case), _ours(case), case["unit"], _mark(case), case.get("why", "")
+
+
+def _mark(case: dict[str, Any]) -> str:
+    """The verdict in a word."""
+    if "rule" in case:
+        return RULE[0]
+    quoted = "quoted" in case and case["verdict"] != "seed_error"
+    return QUOTED[0] if quoted else VERDICTS[case["verdict"]][0]
 
 
 def _printed(case: dict[str, Any]) -> str:
@@ -107,6 +116,8 @@ def _printed(case: dict[str, Any]) -> str:
 def _ours(case: dict[str, Any]) -> str:
     """What the planner computes, and what the fitted constants give."""
     name, inputs = case["id"], case["inputs"]
+    if "quoted" in case:
+        return "–"
     plain = shown(MEASURES[name](inputs)) if name in MEASURES else "–"
     return f"{plain} ({shown(FITS[name](inputs))})" if name in FITS else plain
 
