@@ -30,7 +30,7 @@ class Layout:
     @property
     def devices(self) -> Column:
         """Devices of one replica."""
-        return self.tp * self.dp * self.cp * self.pp
+        return self.stage * self.pp
 
     @property
     def tall(self) -> Layout:
@@ -39,9 +39,34 @@ class Layout:
         return Layout(*(column.reshape(-1, 1) for column in columns))
 
     @property
+    def stage(self) -> Column:
+        """Devices of one pipeline stage."""
+        return self.tp * self.dp * self.cp
+
+    @property
+    def apart(self) -> Column:
+        """1 where attention ranks of a stage hold different tokens, so that tokens must travel to the experts; else 0."""
+        return np.asarray(self.dp * self.cp > 1.0, dtype=np.float64)
+
+    @property
+    def dispatches(self) -> Column:
+        """1 where tokens travel by dispatch and combine: whole experts on ranks that hold different tokens; else 0.
+
+        Experts that are also split (`expert_tp` above 1) are fed by all-gather and reduce-scatter instead. Where
+        tokens are dispatched every rank runs shared experts for its own tokens, so each holds them whole.
+        """
+        whole = (self.ep > 1.0) & (self.expert_tp == 1.0)
+        return np.asarray(self.apart * whole)
+
+    @property
+    def context_ways(self) -> Column:
+        """Ways that the cache of a sequence is cut along its length."""
+        return self.dcp * self.cp
+
+    @property
     def expert_tp(self) -> Column:
         """Ways each expert's matrices are split: what expert parallelism leaves of the stage."""
-        return self.tp * self.dp * self.cp / self.ep
+        return self.stage / self.ep
 
 
 def layout(tp: object = 1, pp: object = 1, dp: object = 1, ep: object = 1, cp: object = 1, dcp: object = 1) -> Layout:

@@ -155,7 +155,7 @@ MEASURES: dict[str, Callable[[Inputs], float]] = {
     "S9.3-05": lambda _: plan(tp=4).b_max_kv,
     "S9.3-06": lambda _: plan(tp=4, at_batch=412).tpot_ms or 0.0,
     "S9.3-07": lambda i: one(memory.sequences_held(
-        column(pools_gb(tp=4, util=i["util"]) * 1e9), column(sequence_bytes(1280)), 1.0, column(1))),
+        column(pools_gb(tp=4, util=i["util"]) * 1e9), column(sequence_bytes(1280)), column(0), 1.0, column(1))),
     "S9.4-T1": lambda i: plan(tp=i["tp"], at_batch=i["batch"]).tpot_ms or 0.0,
     "S9.4-T4": lambda i: plan(tp=i["tp"], at_batch=i["batch"]).tpot_ms or 0.0,
     "S9.4-T16": lambda i: plan(tp=i["tp"], at_batch=i["batch"]).tpot_ms or 0.0,
