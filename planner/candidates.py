@@ -48,6 +48,8 @@ class Rule:
     name: str
     reason: str
     broken: Callable[[Layout], Flags]
+    by_engine: bool = False
+    """It is the engine that does not offer the layout; memory and speed of it are known."""
 
 
 def rules(model: ModelSpec) -> tuple[Rule, ...]:

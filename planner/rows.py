@@ -14,6 +14,7 @@ from planner.pools import prefill_pool, transfer
 from planner.serving import decode, goodput, prefill
 from planner.setting import Setting
 from planner.specs.layout import Layout
+from planner.support import layout_rules, refusal
 from planner.work import ONE
 
 REASONS = (
@@ -70,12 +71,13 @@ class Speed:
 
 @dataclass(frozen=True)
 class Limits:
-    """Largest batches by each limit, and which layout rule is broken (−1 = none), shape (n, 1)."""
+    """Largest batches by each limit, which rule is broken (−1 = none), and whether it is the engine's; shape (n, 1)."""
 
     held: Column
     by_sla: Column
     seats: Column
     broken: Codes
+    by_engine: Flags
 
     @property
     def largest(self) -> Column:
@@ -97,10 +99,26 @@ class Bounds:
 def bounds(setting: Setting, layout: Layout) -> Bounds:
     """Memory, clock and largest batches of layouts of shape (n, 1)."""
     clock = decode.clock(setting.decoding, layout)
-    found = rules(setting.model)
+    found = rules_of(setting)
     space = room(setting, layout)
     unloaded = unloaded_ttft(setting, clock)
     return Bounds(clock, found, space, unloaded, _limits(setting, clock, found, space, unloaded))
+
+
+def rules_of(setting: Setting) -> tuple[Rule, ...]:
+    """What a layout must keep: rules of the model, then what the engine does not offer (the textbook has no engine)."""
+    asked, engine = setting.scenario, setting.engine
+    if not setting.convention.overheads:
+        return rules(setting.model)
+    refused = refusal(engine, setting.model, asked)
+    whole = [] if refused is None else [Rule("engine", refused.reason, _everywhere, by_engine=True)]
+    offered = (Rule(e.name, e.reason, e.broken, by_engine=True) for e in layout_rules(engine, setting.model, asked))
+    return (*rules(setting.model), *whole, *offered)
+
+
+def _everywhere(layout: Layout) -> Flags:
+    """A rule that every layout breaks."""
+    return np.ones(layout.devices.shape, dtype=np.bool_)
 
 
 def room(setting: Setting, layout: Layout) -> Room:
@@ -188,8 +206,9 @@ def _limits(setting: Setting, clock: decode.Clock, found: tuple[Rule, ...], spac
     shape = layout.tp.shape
     seats = seats_of(setting)
     broken = refusals(found, layout)
+    by_engine = np.isin(broken, [index for index, rule in enumerate(found) if rule.by_engine])
     by_sla = _largest_by_sla(setting, clock, unloaded)
-    return Limits(space.held, by_sla, np.broadcast_to(seats * layout.dp, shape), broken)
+    return Limits(space.held, by_sla, np.broadcast_to(seats * layout.dp, shape), broken, by_engine)
 
 
 def seats_of(setting: Setting) -> float:
@@ -220,7 +239,8 @@ def binding(setting: Setting, known: Bounds, following: Column) -> tuple[Codes, 
     promise = np.where(_first_token_breaks(setting, known, following), CODE["ttft"], CODE["tpot"])
     slow = np.where(promise == CODE["ttft"], SLOW_FIRST, SLOW_TOKEN)
     cases: list[tuple[object, object, object]] = [
-        (limits.broken >= 0, CODE["layout"], len(REASONS) + limits.broken),
+        ((limits.broken >= 0) & ~limits.by_engine, CODE["layout"], len(REASONS) + limits.broken),
+        (limits.by_engine, CODE["engine"], len(REASONS) + limits.broken),
         (engine != OK, CODE["layout" if engine == NOT_HERE else "engine"], engine),
         (space.pool <= 0.0, CODE["weights"], NO_ROOM),
         (space.held < 1.0, CODE["kv"], NO_SEQUENCE),

@@ -67,7 +67,7 @@ def _verdicts(setting: Setting, known: Bounds, batch: Column, speed: Speed, cash
     """Verdicts of layouts at batches."""
     asked, limits = setting.scenario, known.limits
     engine = engine_reason(setting)
-    placed = (known.space.held >= 1.0) & (limits.broken < 0)
+    placed = (known.space.held >= 1.0) & ((limits.broken < 0) | limits.by_engine)
     timed = placed & (engine != NOT_HERE)
     overloaded = _overloaded(setting, cash)
     return Verdicts(
@@ -152,7 +152,7 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
         b_max_kv=flat(space.held),
         b_max_kv_mean=flat(space.held_mean),
         b_max_sla=valid(limits.by_sla, is_.timed),
-        b_max=flat(np.where(is_.timed & (engine_reason(setting) == OK), limits.largest, 0.0)),
+        b_max=flat(np.where(is_.timed & (limits.broken < 0) & (engine_reason(setting) == OK), limits.largest, 0.0)),
         batch=flat(batch),
         tpot_ms=valid(speed.tpot * 1e3, is_.speaks),
         ttft_ms=valid(speed.ttft * 1e3, is_.timed),

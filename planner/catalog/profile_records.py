@@ -19,7 +19,7 @@ from planner.specs.profile import Kind, Law
 
 FOLDER = Path(__file__).resolve().parents[2] / "presets" / "profiles"
 
-UNITS = {"us": 1e-6, "ms": 1e-3, "1": 1.0}
+UNITS = {"us": 1e-6, "ms": 1e-3, "1": 1.0, "GB/s": 1e9}
 """Units of serving constants, in SI."""
 
 

@@ -95,7 +95,8 @@ def _place(case: dict[str, Any]) -> tuple[object, ...]:
 def _row(case: dict[str, Any]) -> tuple[str, ...]:
     if "rule" in case:
         return case["id"], case["says"], "", "", "", _mark(case), case.get("why", "")
-    return case["id"], case["quantity"], _printed(case), _ours(case), case["unit"], _mark(case), case.get("why", "")
+    why = case.get("why") or case.get("note", "")
+    return case["id"], case["quantity"], _printed(case), _ours(case), case["unit"], _mark(case), why
 
 
 def _mark(case: dict[str, Any]) -> str:
