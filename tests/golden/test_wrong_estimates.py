@@ -178,12 +178,6 @@ def routed_experts_bytes() -> float:
     return 64 * (few - many)
 
 
-def ops_through_the_nic() -> str:
-    """P64: collectives of a step of TP16 on a host of eight that leave it."""
-    rows = plan("llama-3.1-70b", tp=16).ledger
-    return ", ".join(row.operator for row in rows if row.group == "collectives" and "across" in row.operator)
-
-
 def plain_total(name: str) -> float:
     return model(name).total_params / 1e9
 
@@ -217,11 +211,7 @@ MEASURES: dict[str, Callable[[], Any]] = {
     "P57": lambda: show(accelerator("rtx-4090").physical_memory, "GiB"),
     "P58": request_ratio,
     "P63": lambda: 2 * total_weights("llama-2-7b", "bf16", 2) - total_weights("llama-2-7b", "bf16"),
-<<<<<<< HEAD
-    "P64": ops_through_the_nic,
-=======
     "P64": lambda: next(r.operator for r in plan("llama-3.1-70b", tp=16).ledger if "across" in r.operator),
->>>>>>> main
     "F02": lambda: token_bytes("glm-5.2", part="latent"),
     "F03": tp8_tokens_over_divided,
     "F05": capacity_over_mixed_units,
