@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import bdtrc
 
 from planner.advise.advice import Advice, Numbers
 from planner.advise.caches import latent
 from planner.advise.degrees import by_degree
 from planner.catalog.accelerators import accelerator
 from planner.physics.ffn import distinct_experts
+from planner.physics.tiles import expected_tiles, tile_fill
 from planner.plan import Plan
 from planner.serving import decode
 from planner.serving.thresholds import tokens_an_expert
@@ -193,7 +193,7 @@ def expert_tiles(s: Scenario, plan: Plan) -> Advice | None:
         return None
     mean = float(tokens_an_expert(np.asarray(float(plan.batch)), ffn.top_k, ffn.count))
     hit = float(distinct_experts(ffn.count, ffn.top_k, np.asarray(float(plan.batch))))
-    fill = tile_fill(plan.batch, ffn.top_k, ffn.count)
+    fill = fill_of(plan.batch, ffn.top_k, ffn.count)
     wanted = TILE * ffn.count / ffn.top_k
     bound = next((each.bound_by for each in plan.ledger if each.operator == "experts"), "memory")
     numbers: Numbers = (
@@ -213,11 +213,8 @@ def expert_tiles(s: Scenario, plan: Plan) -> Advice | None:
     return Advice("expert_tiles", "advice", text, numbers, "batch intensity")
 
 
-def tile_fill(tokens: int, top_k: int, count: int) -> float:
-    """Share of tile rows that hold a token when experts are drawn evenly and independently (binomial).
-
-    Expected tiles of an expert: the sum over j of P(more than j · 64 tokens).
-    """
-    edges = np.arange(0, tokens, TILE)
-    tiles = float(np.sum(bdtrc(edges, tokens, top_k / count)))
-    return tokens * top_k / count / (tiles * TILE) if tiles else 0.0
+def fill_of(tokens: int, top_k: int, count: int) -> float:
+    """Share of tile rows that hold a token when experts are drawn evenly and independently."""
+    mean = tokens_an_expert(np.asarray(float(tokens)), top_k, count)
+    tiles = expected_tiles(tokens, top_k / count, TILE)
+    return float(tile_fill(mean, np.asarray(float(TILE)), np.asarray(tiles)))

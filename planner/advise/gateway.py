@@ -6,8 +6,8 @@ import numpy as np
 
 from planner.advise.advice import Advice, Numbers
 from planner.plan import Plan
+from planner.serving.baselines import request_seconds
 from planner.serving.queue import probability_of_waiting, running_requests, waiting_requests, waiting_share
-from planner.serving.thresholds import request_seconds
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
 from planner.variants import applicable
@@ -37,7 +37,9 @@ def queue_share(s: Scenario, plan: Plan) -> Advice | None:
     if plan.replicas is None or s.qps == 0 or not plan.meets_sla or plan.ttft_ms is None or plan.tpot_ms is None:
         return None
     instances = plan.replicas - s.spare
-    residence = float(request_seconds(np.asarray(plan.ttft_ms / 1e3), np.asarray(plan.tpot_ms / 1e3), float(s.osl)))
+    residence = float(
+        request_seconds(np.asarray(plan.ttft_ms / 1e3), np.asarray(plan.tpot_ms / 1e3), np.asarray(float(s.osl)))
+    )
     running = float(running_requests(s.qps, np.asarray(residence)))
     slots = float(instances * plan.b_max)
     if running >= slots:

@@ -9,7 +9,8 @@ import numpy as np
 from planner.advise.advice import Advice, Numbers
 from planner.plan import Plan
 from planner.serving import decode
-from planner.serving.thresholds import block_waste, request_seconds
+from planner.serving.baselines import request_seconds
+from planner.serving.thresholds import mean_empty_slots
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
 from planner.units import gigabytes, show, whole
@@ -143,8 +144,12 @@ def request_latency(s: Scenario, plan: Plan) -> Advice | None:
     """Articles 1.2 and 6.4: what TTFT and TPOT add up to, as promised and as planned."""
     if plan.tpot_ms is None or plan.ttft_ms is None:
         return None
-    promised = float(request_seconds(np.asarray(s.sla_ttft_ms / 1e3), np.asarray(s.sla_tpot_ms / 1e3), float(s.osl)))
-    planned = float(request_seconds(np.asarray(plan.ttft_ms / 1e3), np.asarray(plan.tpot_ms / 1e3), float(s.osl)))
+    promised = float(
+        request_seconds(np.asarray(s.sla_ttft_ms / 1e3), np.asarray(s.sla_tpot_ms / 1e3), np.asarray(float(s.osl)))
+    )
+    planned = float(
+        request_seconds(np.asarray(plan.ttft_ms / 1e3), np.asarray(plan.tpot_ms / 1e3), np.asarray(float(s.osl)))
+    )
     numbers: Numbers = (("promised", promised, "s"), ("planned", planned, "s"))
     text = (
         f"The promises add up to {show(promised, 's')} for a request of {whole(s.osl)} output tokens; this plan takes "
@@ -174,7 +179,7 @@ def block_fragments(s: Scenario, plan: Plan) -> Advice | None:
     setting = resolve(s)
     if not plan.fits:
         return None
-    wasted = float(block_waste(setting.engine.block_size))
+    wasted = float(mean_empty_slots(setting.engine.block_size))
     share = wasted / (s.isl + s.osl)
     numbers: Numbers = (
         ("wasted", wasted, "tokens"),

@@ -194,9 +194,7 @@ def place_feed_forward(
     """The matrices of a feed-forward block that every token passes, under a layout."""
     if isinstance(ffn, DenseFFN):
         return place(ffn.linears, kinds.dense, kinds, layout.tp, count, convention)
-    shared = [
-        held_whole(k, ffn.shared, kinds, layout, convention) for k in _shared(ffn, kinds, layout, count, convention)
-    ]
+    shared = [held_whole(k, ffn, kinds, layout, convention) for k in _shared(ffn, kinds, layout, count, convention)]
     return [*shared, *place(ffn.outer, kinds.dense, kinds, layout.tp, count, convention)]
 
 
@@ -205,16 +203,14 @@ def _shared(ffn: ExpertFFN, kinds: Formats, layout: Layout, count: int, conventi
     return place(ffn.shared, kinds.dense, kinds, layout.tp, count, convention)
 
 
-def held_whole(
-    kernel: Kernel, linears: tuple[Linear, ...], kinds: Formats, layout: Layout, convention: Conventions
-) -> Kernel:
+def held_whole(kernel: Kernel, ffn: ExpertFFN, kinds: Formats, layout: Layout, convention: Conventions) -> Kernel:
     """A kernel whose matrices every rank holds whole where tokens are dispatched, running them on its own tokens.
 
     A rank's share of the tokens is 1/tp, so its operations and activations stay those of the split matrices.
     """
-    parts = [linear for linear in linears if linear.kernel == kernel.name]
+    parts = [linear for linear in ffn.shared if linear.kernel == kernel.name]
     whole = linear_params(tuple(parts)) * stored_bytes(kinds.of(parts[0], kinds.dense), convention)
-    return replace(kernel, weights=np.where(layout.dispatches > 0.0, whole, kernel.weights))
+    return replace(kernel, weights=np.where(layout.dispatches(ffn.top_k) > 0.0, whole, kernel.weights))
 
 
 def experts(

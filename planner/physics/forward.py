@@ -184,11 +184,11 @@ def _expert_travel(placed: Placed, feed: ExpertFFN, count: int, everyone: Column
     hidden = machine.model.hidden
     if not np.any(layout.apart):
         return ()
-    own = everyone / layout.stage
-    gathered = 2.0 * count * (layout.apart - layout.dispatches)
+    own, dispatched = everyone / layout.stage, layout.dispatches(feed.top_k)
+    gathered = 2.0 * count * (layout.apart - dispatched)
     buffer = everyone * hidden * 2.0
     return (
-        *comms.exchange(own, feed.top_k, hidden, machine.wire, layout.ep, count * layout.dispatches),
+        *comms.exchange(own, feed.top_k, hidden, machine.wire, layout.ep, count * dispatched),
         *comms.gather("expert gather and scatter", buffer, layout.stage, machine.domain, gathered),
     )
 

@@ -174,14 +174,21 @@ def pass_seconds(ledger: Ledger, profile: Profile) -> Column:
 
 
 def summed_seconds(ledger: Ledger, profile: Profile) -> Column:
-    """The law applied once: compute times add up, memory times add up, then the corner."""
+    """The law applied once: compute times add up, memory times add up, then the corner; host time comes on top."""
     compute, memory = np.zeros(1), np.zeros(1)
     for entry in ledger:
         if entry.work.kind not in (*LINK_KINDS, "host"):
             flops_time, bytes_time, _ = terms(entry.work, profile)
             compute = compute + over_kernels(entry.work.launches * flops_time)
             memory = memory + over_kernels(entry.work.launches * bytes_time)
-    return overlapped_seconds(compute, memory, profile.law("gemm", "bf16"))
+    return overlapped_seconds(compute, memory, profile.law("gemm", "bf16")) + _host(ledger, profile)
+
+
+def _host(ledger: Ledger, profile: Profile) -> Column:
+    """Host time of a pass [s]; none where the profile has none (the textbook)."""
+    if not profile.host_step and not profile.host_sequence:
+        return np.zeros(1)
+    return sum((launch_seconds(e.work, profile) for e in ledger if e.work.kind == "host"), np.zeros(1))
 
 
 def bound_by(entry: Entry, profile: Profile) -> str:

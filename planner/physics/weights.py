@@ -130,7 +130,7 @@ def ffn_bytes(
             padding = tile_padding(ffn.expert[0].shards, layout.expert_tp, tile)
             routed = expert_bytes(stored, linear_params(ffn.expert), width, layout.expert_tp) * padding
             vectors = expert_bytes(stored, ffn.expert_extra_params, plain, layout.expert_tp)
-            ways = np.where(layout.dispatches > 0.0, 1.0, tp)
+            ways = np.where(layout.dispatches(ffn.top_k) > 0.0, 1.0, tp)
             shared = linears_bytes(ffn.shared, kinds.dense, kinds, ways, convention)
             outer = linears_bytes(ffn.outer, kinds.dense, kinds, tp, convention)
             whole: Column = routed + vectors + shared + outer + ffn.extra_params * plain

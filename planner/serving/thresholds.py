@@ -1,4 +1,4 @@
-"""Quantities that decision rules compare: interference, requests as a whole, tokens of an expert, waste of blocks."""
+"""Quantities that decision rules compare: interference, tokens of an expert, empty slots of blocks."""
 
 from __future__ import annotations
 
@@ -25,12 +25,6 @@ def tokens_an_expert(tokens: Column, top_k: int, count: int) -> Column:
 @formula(
     "definition: block tables round the last block up; on average half a block, less half a token, is empty", "tokens"
 )
-def block_waste(block: int) -> Column:
+def mean_empty_slots(block: int) -> Column:
     """Cache tokens of a sequence that its last block leaves empty, on average."""
     return np.asarray((block - 1.0) / 2.0)  # [tokens]
-
-
-@formula("article, sections 1.2 and 6.4", "s")
-def request_seconds(first: Column, token: Column, osl: float) -> Column:
-    """Time of a whole request, queue not in it."""
-    return first + token * (osl - 1.0)  # [s]

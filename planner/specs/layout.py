@@ -48,14 +48,14 @@ class Layout:
         """1 where attention ranks of a stage hold different tokens, so that tokens must travel to the experts; else 0."""
         return np.asarray(self.dp * self.cp > 1.0, dtype=np.float64)
 
-    @property
-    def dispatches(self) -> Column:
-        """1 where tokens travel by dispatch and combine: whole experts on ranks that hold different tokens; else 0.
+    def dispatches(self, top_k: int) -> Column:
+        """1 where tokens travel by dispatch and combine: whole experts, on more ranks than a token has experts; else 0.
 
-        Experts that are also split (`expert_tp` above 1) are fed by all-gather and reduce-scatter instead. Where
-        tokens are dispatched every rank runs shared experts for its own tokens, so each holds them whole.
+        On fewer ranks nearly every rank needs every token, so engines gather them all instead (TensorRT-LLM's rule is
+        ep > top-k), and so they do for experts that are also split (`expert_tp` above 1). Where tokens are dispatched
+        every rank runs shared experts for its own tokens, so each holds them whole.
         """
-        whole = (self.ep > 1.0) & (self.expert_tp == 1.0)
+        whole = (self.ep > top_k) & (self.expert_tp == 1.0)
         return np.asarray(self.apart * whole)
 
     @property

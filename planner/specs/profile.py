@@ -51,7 +51,7 @@ class Profile:
     """All constants for one (profile, accelerator, engine), resolved; nothing is looked up later.
 
     Attributes:
-        id: `measured`, `textbook` or `custom`.
+        id: `measured`, `textbook`, `article` or `custom`.
         per_operator: apply the law operator by operator (`measured`) or once to the summed work of the pass (`textbook`).
         laws: by (kind, kernel precision); every kind has at least (kind, "bf16").
         links: collectives and expert exchange inside and across scale-up domains.
@@ -121,4 +121,4 @@ MEASURED = Conventions(True, False, False, False, None, 1.0, True, 132 / 128)
 
 def conventions(profile_id: str) -> Conventions:
     """The counting conventions that go with a profile."""
-    return TEXTBOOK if profile_id == "textbook" else MEASURED
+    return TEXTBOOK if profile_id in ("textbook", "article") else MEASURED

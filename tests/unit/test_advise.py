@@ -12,7 +12,7 @@ import time
 import pytest
 
 from planner.advise import RULES, advise
-from planner.advise.experts import tile_fill
+from planner.advise.experts import fill_of
 from planner.serving.queue import probability_of_waiting
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
@@ -422,8 +422,8 @@ def test_expert_tiles():
 
 def test_tiles_are_two_thirds_full_where_their_mean_is_full():
     """The article's 2,048 tokens fill tiles of 64 on average only."""
-    assert tile_fill(2048, 8, 256) == pytest.approx(0.68, abs=0.01)
-    assert tile_fill(1, 8, 256) == pytest.approx(1 / 64)
+    assert fill_of(2048, 8, 256) == pytest.approx(0.68, abs=0.01)
+    assert fill_of(1, 8, 256) == pytest.approx(1 / 64)
 
 
 # --- drafts -----------------------------------------------------------------------------------------
