@@ -32,15 +32,17 @@ def card(plan: Plan) -> None:
         if not said:
             show.finding(say("no_advice"))
             return
-        warnings = sum(each.kind == "warning" for each in said)
-        show.finding(_summary(warnings, len(said) - warnings))
+        show.finding(_summary(said, plan))
         _listed(said, plan.scenario)
 
 
-def _summary(warnings: int, others: int) -> str:
+def _summary(said: Sequence[Advice], plan: Plan) -> str:
     """How much there is to read."""
-    key = "advice_warnings" if warnings else "advice_only"
-    return say(key, warnings=str(warnings), others=str(others))
+    warnings = sum(each.kind == "warning" for each in said)
+    stands = plan.fits and plan.meets_sla and plan.engine_ok
+    key = "advice_warnings" if warnings else "advice_sound" if stands else "advice_only"
+    words = [say(key, warnings=str(warnings), others=str(len(said) - warnings)), say("advice_numbers")]
+    return " ".join([*words, say("advice_scrolls")] if len(said) > SHORT else words)
 
 
 def _listed(said: Sequence[Advice], scenario: Scenario) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Final
 
+from planner.advise import advise
 from planner.catalog.scenarios import presets
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
@@ -21,7 +22,9 @@ def warm() -> None:
         importlib.import_module(name)
     importlib.import_module("planner.ui.sidebar")
     importlib.import_module("planner.ui.sharing")
+    importlib.import_module("planner.ui.techniques_block")
     for shown in MODES:
         charts.memory(shown), curve_chart.curve(shown), charts.step(shown)
     for scenario in (Scenario(), *(preset.scenario for preset in presets()[:3])):
         plan_of(scenario)
+        advise(scenario)
