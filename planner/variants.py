@@ -186,13 +186,13 @@ def step_sides(scenario: Scenario, step: Pass) -> tuple[Column, Column]:
     return compute, memory
 
 
-def applicable(scenario: Scenario, change: Change) -> Change | None:
-    """The change when its plan has a speed and the engine serves it; None otherwise."""
+def applicable(scenario: Scenario, change: Change, found: Outcome | None = None) -> Change | None:
+    """The change when its plan has a speed and the engine serves it; None otherwise. `found`: that plan, where it is known."""
     variant = changed(scenario, change)
     if variant is None or variant == scenario:
         return None
-    found = outcome(variant)
-    return change if found.ttft_ms is not None and found.engine_ok else None
+    made = outcome(variant) if found is None else found
+    return change if made.ttft_ms is not None and made.engine_ok else None
 
 
 def unoffered(found: Outcome) -> str:

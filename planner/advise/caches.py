@@ -80,7 +80,7 @@ def dcp_shards_cache(s: Scenario, plan: Plan) -> Advice | None:
         f"{show(then, 'tok/s')} of good tokens per GPU instead of {show(now, 'tok/s')}.{unoffered(found)}"
     )
     better = then > now * (1 + NOTICEABLE)
-    return Advice("dcp_shards_cache", "advice", text, numbers, "7.3", applicable(s, change) if better else None)
+    return Advice("dcp_shards_cache", "advice", text, numbers, "7.3", applicable(s, change, found) if better else None)
 
 
 def latent_copies(s: Scenario, plan: Plan) -> Advice | None:

@@ -66,7 +66,7 @@ def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:
         f"tp={s.tp * 2} shortens TPOT at {show(plan.batch, 'requests')} from {show(plan.tpot_ms, 'ms')} to "
         f"{show(then, 'ms')} ({shorter}), all-reduces included{per_gpu}."
     )
-    return Advice("tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s)))
+    return Advice("tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s), wider))
 
 
 def per_device(now: float | None, then: float | None) -> str:
@@ -106,7 +106,12 @@ def tp_over_slow_links(s: Scenario, plan: Plan) -> Advice | None:
         f"{show(times[best], 'ms')} at {show(plan.batch, 'requests')}; all-reduces take {show(reduce, 'ms')} of a step."
     )
     return Advice(
-        "tp_over_slow_links", "warning", text, numbers, "7.1", applicable(s, {"tp": best, "ep": min(s.ep, best)})
+        "tp_over_slow_links",
+        "warning",
+        text,
+        numbers,
+        "7.1",
+        applicable(s, {"tp": best, "ep": min(s.ep, best)}, by_degree(s)[best]),
     )
 
 
@@ -160,7 +165,7 @@ def pp_for_throughput(s: Scenario, plan: Plan) -> Advice | None:
         f"With fewer than two micro-batches in flight a stage idles.{unoffered(found)}"
     )
     better = (found.goodput_tok_s_gpu or 0.0) > (plan.goodput_tok_s_gpu or 0.0) * (1 + NOTICEABLE)
-    return Advice("pp_for_throughput", "advice", text, numbers, "7.1", applicable(s, change) if better else None)
+    return Advice("pp_for_throughput", "advice", text, numbers, "7.1", applicable(s, change, found) if better else None)
 
 
 def pipeline_starves(s: Scenario, plan: Plan) -> Advice | None:
@@ -195,7 +200,8 @@ def smallest_layout(s: Scenario, plan: Plan) -> Advice | None:
         f"By its weights alone the model takes tp={by_weights}; with workspace and a cache tp={first} is the first to "
         f"fit ({show(held, 'requests')}); {keeps}."
     )
-    change = applicable(s, {"tp": keeping[0]}) if keeping and _only_tp(s) and s.ep == 1 and s.tp != keeping[0] else None
+    alone = keeping and _only_tp(s) and s.ep == 1 and s.tp != keeping[0]
+    change = applicable(s, {"tp": keeping[0]}, rows[keeping[0]]) if alone else None
     return Advice("smallest_layout", "advice", text, numbers, "7.2", change)
 
 
@@ -218,13 +224,13 @@ def little_kv(s: Scenario, plan: Plan) -> Advice | None:
         f"Weights take {show(share, '%')} of the usable memory and leave cache for {show(plan.b_max_kv, 'requests')}; "
         f"with tp={s.tp * 2} each GPU yields {show(ratio)} times as much."
     )
-    return Advice("little_kv", "warning", text, numbers, "7.2", applicable(s, _wider(s)))
+    return Advice("little_kv", "warning", text, numbers, "7.2", applicable(s, _wider(s), wider))
 
 
 def weights_per_gpu(s: Scenario, plan: Plan) -> Advice | None:
     """Article 11.2: weights per device are total ÷ TP. Says what they are here, replicated tensors included."""
     shards = s.tp * s.pp * (s.dp if s.ep > 1 else 1)
-    total = outcome(s.with_(tp=1, pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None)).weights_bytes
+    total = by_degree(s)[1].weights_bytes
     if plan.gpus_per_replica == 1:
         return None
     ideal = total / shards

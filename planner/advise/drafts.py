@@ -87,7 +87,7 @@ def spec_on(s: Scenario, plan: Plan) -> Advice | None:
         f"{show(need, '%')} here. Acceptance falls with temperature: measure it"
         f"{per_device(plan.goodput_tok_s_gpu, drafted.goodput_tok_s_gpu)}.{unoffered(drafted)}"
     )
-    return Advice("spec_on", "advice", text, numbers, "5.4", applicable(s, {"spec": DRAFTS}))
+    return Advice("spec_on", "advice", text, numbers, "5.4", applicable(s, {"spec": DRAFTS}, drafted))
 
 
 def _up_to(limit: float, plan: Plan) -> str:

@@ -34,7 +34,7 @@ def _experts(s: Scenario) -> ExpertFFN | None:
 
 def _alone(s: Scenario) -> Outcome:
     """The plan on one device."""
-    return outcome(s.with_(tp=1, pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None))
+    return by_degree(s)[1]
 
 
 def experts_on_one(s: Scenario, _plan: Plan) -> Advice | None:
@@ -57,10 +57,10 @@ def experts_in_one_domain(s: Scenario, _plan: Plan) -> Advice | None:
     """Article 10.6 has no branch between one device and many. Says which TP alone carries the model inside one domain."""
     if _experts(s) is None or _alone(s).fits:
         return None
-    fitting = [tp for tp, each in by_degree(s.with_(ep=1)).items() if each.fits and each.engine_ok]
+    fitting = [tp for tp, each in by_degree(s).items() if each.fits and each.engine_ok]
     if not fitting:
         return None
-    first = by_degree(s.with_(ep=1))[fitting[0]]
+    first = by_degree(s)[fitting[0]]
     alone, domain = _alone(s), accelerator(s.gpu).scale_up_domain
     numbers: Numbers = (
         ("weights", alone.weights_bytes, "bytes"),

@@ -94,7 +94,7 @@ def disaggregate(s: Scenario, _plan: Plan) -> Advice | None:
         f"In a large deployment prefill in a pool of its own yields "
         f"{show(found.apart, 'tok/s')} per GPU of both pools instead of {show(found.together, 'tok/s')}."
     )
-    return Advice("disaggregate", kind, text, numbers, "4.4", applicable(s, {"prefill": "disaggregated"}))
+    return Advice("disaggregate", kind, text, numbers, "4.4", applicable(s, {"prefill": "disaggregated"}, found.split))
 
 
 def stay_colocated(s: Scenario, _plan: Plan) -> Advice | None:
@@ -180,7 +180,12 @@ def chunk_breaks_tpot(s: Scenario, plan: Plan) -> Advice | None:
         f"above the promised {show(s.sla_tpot_ms, 'ms')} (the mean of all steps is {show(plan.tpot_ms, 'ms')}); {way}."
     )
     return Advice(
-        "chunk_breaks_tpot", "warning", text, numbers, "4.4", applicable(s, _chunked(room)) if room >= 1 else None
+        "chunk_breaks_tpot",
+        "warning",
+        text,
+        numbers,
+        "4.4",
+        applicable(s, _chunked(room), outcome(s)) if room >= 1 else None,
     )
 
 

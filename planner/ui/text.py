@@ -157,7 +157,7 @@ EN: Final = {
     "techniques": "Techniques",
     "techniques_hint": "What each technique gains and costs here, on and off: same promise, each at its own largest batch.",
     "techniques_table": "Compare techniques",
-    "techniques_legend": "★ best of its group. In brackets: against this plan. TPOT at its {batch} requests. "
+    "techniques_legend": "★ best of its group. In brackets: against this plan. TPOT at its batch of {batch}. "
     "Dimmed: refused, not modelled, or breaks the SLA.",
     "col_technique": "Technique",
     "col_batch": "Batch",
