@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln, pdtr
 
 from planner.formula import formula
 from planner.work import Column
@@ -29,6 +28,13 @@ def waiting_share(waiting: Column, running: Column) -> Column:
     return waiting / inside  # [1]
 
 
+FAR = 40.0
+"""Free slots, in square roots of the slots, from which on nobody waits: the chance is below any double."""
+
+TAIL = 12.0
+"""Terms of the series behind its largest, in square roots of the slots, that still count."""
+
+
 def probability_of_waiting(slots: float, running: float) -> float:
     """Erlang C: how likely all slots are taken when a request arrives; 1 from a load of one on.
 
@@ -36,13 +42,16 @@ def probability_of_waiting(slots: float, running: float) -> float:
         slots: requests that may run at a time, whole.
         running: offered load, the mean of those that would run were there always a slot [requests].
 
-    Poisson arrivals and exponential times of service are assumed. Erlang B by the Poisson law, so that a hundred
-    thousand slots cost no more than ten.
+    Poisson arrivals and exponential times of service are assumed. Erlang B is one over the series 1 + c/a + c(c−1)/a² + …,
+    of which only the terms near its largest count, so that a million slots cost little more than ten.
     """
-    if running <= 0.0:
+    root = float(np.sqrt(slots))
+    if running <= 0.0 or slots - running > FAR * root:
         return 0.0
     if running >= slots:
         return 1.0
-    all_taken = float(np.exp(slots * np.log(running) - running - gammaln(slots + 1.0)))
-    blocked = all_taken / float(pdtr(slots, running))
+    count = int(min(slots, np.ceil(slots - running + TAIL * root)))
+    logs = np.cumsum(np.log((slots - np.arange(count)) / running))
+    top = max(float(logs.max()), 0.0)
+    blocked = float(np.exp(-top) / (np.exp(-top) + np.sum(np.exp(logs - top))))
     return blocked / (1.0 - running / slots * (1.0 - blocked))

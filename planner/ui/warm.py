@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Final
 
-from planner.advise import advise
 from planner.catalog.scenarios import presets
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
@@ -27,4 +26,3 @@ def warm() -> None:
         charts.memory(shown), curve_chart.curve(shown), charts.step(shown)
     for scenario in (Scenario(), *(preset.scenario for preset in presets()[:3])):
         plan_of(scenario)
-        advise(scenario)

@@ -503,7 +503,12 @@ def test_erlang_c(slots, running, waits):
 
 
 def test_erlang_c_of_many_slots():
-    assert 0.0 < probability_of_waiting(100_000, 99_900) < 1.0
+    """Halfin and Whitt: at c − a = β√c, one over 1 + β Φ(β) / φ(β)."""
+    beta = 0.5
+    density, below = math.exp(-(beta**2) / 2) / math.sqrt(2 * math.pi), (1 + math.erf(beta / math.sqrt(2))) / 2
+    limit = 1 / (1 + beta * below / density)
+    assert probability_of_waiting(1e6, 1e6 - beta * 1e3) == pytest.approx(limit, rel=0.002)
+    assert probability_of_waiting(1e8, 1e7) == 0.0
 
 
 # --- where rules are silent -------------------------------------------------------------------------
