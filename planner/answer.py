@@ -7,6 +7,7 @@ from typing import Final
 from planner.catalog.accelerators import accelerator
 from planner.catalog.engines import engine
 from planner.plan import Plan
+from planner.specs.layout import layout_name
 from planner.specs.spelling import decimal
 from planner.units import gigabytes, show, whole
 
@@ -26,8 +27,8 @@ def answer(plan: Plan) -> str:
     """One sentence (or two) that answers the planner's question; what is missing and by how much when it does not fit."""
     if not plan.fits:
         return _missing(plan)
-    if "not modelled" in plan.reason:
-        return f"Fits in memory, but is not priced: {_reason(plan)}."
+    if plan.tpot_ms is None and plan.ttft_ms is None:
+        return f"Fits in memory, but cannot serve: {_reason(plan)}."
     if not plan.engine_ok:
         return f"Fits in memory, but {_engine(plan)} does not serve it: {_reason(plan)}."
     if not plan.meets_sla:
@@ -45,7 +46,10 @@ def _engine(plan: Plan) -> str:
 
 def devices(plan: Plan) -> str:
     """Devices of one replica in words: `4 × H100 SXM`."""
-    return f"{whole(plan.gpus_per_replica)} × {accelerator(plan.scenario.gpu).name}"
+    many = f"{whole(plan.gpus_per_replica)} × {accelerator(plan.scenario.gpu).name}"
+    s = plan.scenario
+    name = layout_name(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp)
+    return f"{many} ({name})" if name else many
 
 
 def _capacity(plan: Plan) -> str:

@@ -15,6 +15,7 @@ from planner.evaluate import evaluate_setting
 from planner.formula import Call, Formula, Line, Recording, Worked, explain, number, recording
 from planner.physics.roofline import launch_seconds, pass_seconds, terms
 from planner.physics.weights import end_bytes, stored_bytes, weight_bytes
+from planner.pools import prefill_pool
 from planner.rows import room, speed_at, unloaded_ttft
 from planner.serving import decode
 from planner.setting import Setting, resolve
@@ -97,8 +98,8 @@ def _memory(setting: Setting, at: Layout) -> Part:
 def _timed_parts(setting: Setting, at: Layout, batch: Column) -> list[Part]:
     """TTFT of a lone prompt, the decode step at the operating point, and what follows from them."""
     clock = decode.clock(setting.decoding, at, together=False)
-    lone, unloaded = _recorded(lambda: unloaded_ttft(setting, clock))
-    alone = decode.clock(replace(setting.decoding, prompt=None), at, together=False)
+    lone, unloaded = _recorded(lambda: _first_token(setting, clock))
+    alone = decode.clock(replace(setting.decoding, prompt=None, draft=None, overlap=False), at, together=False)
     step, _ = _recorded(lambda: decode.tpot(alone, batch))
     bill, _ = _recorded(lambda: evaluate_setting(setting, candidates(at, batch)))
     chunk, size = f"{number(setting.prompt.chunk)} prompt tokens a step", f"{number(batch)} sequences per replica"
@@ -106,18 +107,42 @@ def _timed_parts(setting: Setting, at: Layout, batch: Column) -> list[Part]:
     return [
         Part("A lone prompt", chunk, _pass(setting, lone, timed(lone))),
         Part("The decode step", context, _pass(setting, step, timed(step))),
+        *_verified(setting, clock, batch),
         _with_prefill(setting, at, batch, unloaded, len(timed(step))),
         Part("Cost", size, explain(call for call in bill.calls if group_of(call.formula) == "cost")),
     ]
 
 
+def _first_token(setting: Setting, clock: decode.Clock) -> Column:
+    """TTFT of a lone request; a prefill pool's own prompt is worked out again, so that it is seen."""
+    if setting.pool is not None:
+        prefill_pool(setting, together=False)
+    return unloaded_ttft(setting, clock)
+
+
+def _verified(setting: Setting, clock: decode.Clock, batch: Column) -> list[Part]:
+    """The pass that verifies a draft, operator by operator; nothing without one."""
+    draft = setting.decoding.draft
+    if draft is None or setting.decoding.overlap:
+        return []
+    held = decode.held_batch(clock, batch)
+    taken, _ = _recorded(lambda: decode.verification(clock, held, draft))
+    note = f"{number(held)} sequences a rank, {number(draft.tokens + 1.0)} tokens each"
+    return [Part("The verification", note, _pass(setting, taken, timed(taken)))]
+
+
 def _with_prefill(setting: Setting, at: Layout, batch: Column, unloaded: Column, known: int) -> Part:
-    """What other requests' prompts add to the step, whose `known` operators are clocked again on the way."""
+    """What other requests' prompts add to the step, whose `known` operators are clocked again on the way.
+
+    Operators of a verification, or of two micro-batches, have parts of their own or are not added up.
+    """
     with recording() as taken:
         clock = decode.clock(setting.decoding, at, together=False)
         before = len(timed(taken))
         speed_at(setting, clock, batch, unloaded)
-    added = timed(taken)[before + known :]
+    again = known if setting.decoding.draft is not None else 0
+    found = timed(taken)
+    added = () if setting.decoding.overlap else found[before + known : len(found) - again]
     notes = (_ADDED if added else "", _ONE_TOKEN if setting.scenario.osl == 1 else "")
     return Part("TPOT, TTFT and throughput", "; ".join(filter(None, notes)), _pass(setting, taken, added))
 

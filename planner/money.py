@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.plan import Column
-from planner.pools import Pool, prefill_pool
+from planner.pools import Pool
 from planner.rows import Speed
 from planner.serving import cost, disagg
 from planner.setting import Setting
@@ -38,7 +38,7 @@ class Money:
 
 def money(setting: Setting, replica: Column, speed: Speed) -> Money:
     """Size and bill of deployments whose replicas have so many devices each."""
-    asked, priced, pool = setting.scenario, setting.cost, prefill_pool(setting)
+    asked, priced, pool = setting.scenario, setting.cost, setting.pool
     serving = _serving(setting, speed)
     workers = np.zeros(np.shape(serving)) if pool is None else _workers(setting, pool, serving, speed)
     beside = np.zeros(1) if pool is None else workers * pool.devices
@@ -46,7 +46,8 @@ def money(setting: Setting, replica: Column, speed: Speed) -> Money:
     price = np.nan if priced.price is None else priced.price
     dollars = cost.dollars_per_hour(cost.billed_devices(decode, float(priced.instance)), price)
     if pool is not None:
-        dollars = dollars + cost.dollars_per_hour(beside, np.nan if pool.price is None else pool.price)
+        reading = cost.dollars_per_hour(beside, np.nan if pool.price is None else pool.price)
+        dollars = cost.both_pools(dollars, reading)
     capacity = _capacity(setting, pool, serving, workers, speed)
     served = cost.served_rate(asked.qps, float(asked.osl), capacity)
     good = np.where(speed.good > 0.0, served, 0.0)

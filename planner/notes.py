@@ -9,6 +9,7 @@ from planner.plan import Note, Plans
 from planner.rows import OVER_POOL, OVER_SEATS
 from planner.setting import Setting
 from planner.specs.scenario import Scenario
+from planner.technique_notes import technique_notes
 from planner.units import GIB
 
 MEDIAN = 50.0
@@ -24,6 +25,7 @@ def notes(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
         *_nearest(setting, row),
         *doubts(setting, row, curve),
         *(Note(code, text, field) for code, text, field, applies in _unused(setting) if applies),
+        *technique_notes(setting, row),
         *_memory(setting, row),
         *_borrowed(setting),
         *_length(setting, row),
@@ -35,7 +37,7 @@ def notes(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
 def _nearest(setting: Setting, row: Plans) -> tuple[Note, ...]:
     """When the plan does not stand, the nearest one that fits."""
     asked = setting.scenario
-    if row.fits[0] and row.engine_ok[0] and "not modelled" not in row.reasons[int(row.reason[0])]:
+    if row.fits[0] and row.engine_ok[0]:
         return ()
     if row.reason[0] in (OVER_POOL, OVER_SEATS):
         text = f"The cache pool holds {row.b_max_kv[0]:,.0f} sequences; at most {row.b_max[0]:,.0f} keep every limit."
@@ -169,15 +171,9 @@ def _unused(setting: Setting) -> tuple[tuple[str, str, str, bool], ...]:
     """What is asked for but changes nothing, or less than it seems: code, text, field, and whether it applies."""
     asked, model = setting.scenario, setting.model
     own = model.experts_precision or model.precision
-    speculative = "Speculative decoding is not modelled yet and changes nothing."
-    overlap = "Overlap of two micro-batches is not modelled yet and changes nothing."
     percentile = "The promise is held against mean TTFT and TPOT; percentiles need queues, which are not modelled yet."
-    copies = "Redundant experts take memory; what they save in balance is not modelled yet."
     published = f"The published checkpoint is stored in {own}; {asked.weights} weights need one of their own."
     return (
-        ("not_modelled", speculative, "spec", asked.spec > 0),
-        ("not_modelled", overlap, "overlap", asked.overlap),
         ("not_modelled", percentile, "sla_pct", asked.sla_pct != MEDIAN),
-        ("not_modelled", copies, "redundant", asked.redundant > 0),
         ("checkpoint", published, "weights", own not in ("bf16", asked.weights) and setting.convention.overheads),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +13,13 @@ from planner.catalog.profiles import profile
 from planner.physics import forward, kv, memory
 from planner.physics.weights import weight_bytes
 from planner.serving import disagg, prefill
-from planner.setting import Setting
 from planner.specs.accelerator import Accelerator
 from planner.specs.layout import Layout, layout
 from planner.specs.profile import Profile
 from planner.work import ONE, Column
+
+if TYPE_CHECKING:
+    from planner.setting import Setting
 
 LINK_EFFICIENCY = 0.8
 """Share of the link that a KV transfer reaches when the scenario does not say: the source article's best case; public
@@ -49,8 +52,10 @@ class Pool:
         return float(self.at.devices[0, 0])
 
 
-def prefill_pool(setting: Setting) -> Pool | None:
+def prefill_pool(setting: Setting, *, together: bool = True) -> Pool | None:
     """The prefill pool of a scenario; None when prefill is not in a pool of its own.
+
+    Without `together` kernels are priced one by one, for a reader to follow.
 
     Raises:
         CatalogueError: for a prefill accelerator that the catalogue does not hold.
@@ -62,7 +67,9 @@ def prefill_pool(setting: Setting) -> Pool | None:
     clock = setting.profile if gpu.id == setting.gpu.id else profile(asked.profile, gpu, asked.engine)
     at = layout(asked.tp if asked.prefill_tp is None else asked.prefill_tp).tall
     machine = replace(setting.machine, domain=clock.links.domain, wire=clock.links.wire)
-    busy = prefill.prompt_seconds(forward.place(machine, at), clock, setting.prompt)
+    placed = forward.place(machine, at)
+    placed = placed if together else replace(placed, stacks=placed.kernels)
+    busy = prefill.prompt_seconds(placed, clock, setting.prompt)
     waited = prefill.unloaded_ttft(busy, clock.ttft_fixed, clock.ttft_factor, clock.ttft_ceiling)
     return Pool(gpu, clock, at, _one(waited), _one(busy), _fits(setting, gpu, at), _price(setting, gpu))
 

@@ -6,6 +6,7 @@ import functools
 
 from planner.catalog.prices import counted_prices
 from planner.physics import forward, passes
+from planner.physics.comms import LINK_KINDS
 from planner.setting import Setting
 from planner.specs.layout import layout
 from planner.specs.model import ExpertFFN
@@ -29,8 +30,18 @@ def assumptions(setting: Setting) -> tuple[str, ...]:
             f"Each step carries B/osl new prompts; {setting.profile.phi:.0%} of their cost lands on running requests."
         )
     if any(isinstance(group.ffn, ExpertFFN) for group in setting.model.groups):
-        found.append("Tokens choose experts uniformly and independently (pessimistic: real routing repeats itself).")
+        found.append(_routing(setting))
     return (*found, *setting.model.notes, *setting.profile.notes)
+
+
+def _routing(setting: Setting) -> str:
+    """How tokens are taken to choose experts."""
+    routing = setting.machine.routing
+    if routing.asked is not None:
+        return f"The slowest expert rank has {routing.asked:g} times the mean load, as given."
+    uneven = f"popularity of experts varies by {routing.popularity:.0%} of its mean"
+    spread = uneven if routing.popularity else "popularity is even"
+    return f"Tokens choose experts independently; the slowest rank is the expected maximum over ranks ({spread})."
 
 
 def _engine(setting: Setting) -> tuple[str, ...]:
@@ -64,10 +75,19 @@ def _speeds(setting: Setting) -> tuple[str, ...]:
     found = [
         f"Speed of {kind} in {precision} ({law.tag}): {law.source}{_remark(law.note)}" for kind, precision, law in laws
     ]
-    return (
-        *found,
-        f"Speed of all-reduce ({setting.profile.links.all_reduce.tag}): {setting.profile.links.all_reduce.source}",
-    )
+    return (*found, *_links(setting))
+
+
+def _links(setting: Setting) -> tuple[str, ...]:
+    """The laws of the links that this layout uses."""
+    asked, links = setting.scenario, setting.profile.links
+    found = [("all-reduce", links.all_reduce.tag, links.all_reduce.source)]
+    if asked.dp * asked.cp * asked.dcp > 1:
+        found.append(("all-gather and reduce-scatter", links.gather.tag, links.gather.source))
+    if asked.dp * asked.cp > 1 and asked.ep > 1:
+        for name, law in (("dispatch", links.small.dispatch), ("combine", links.small.combine)):
+            found.append((f"expert {name}", law.tag, law.source))
+    return tuple(f"Speed of {name} ({tag}): {source}" for name, tag, source in found)
 
 
 @functools.lru_cache(maxsize=256)
@@ -75,7 +95,7 @@ def _used(machine: forward.Machine) -> tuple[tuple[str, str], ...]:
     """Operator kinds and precisions of a machine's passes."""
     placed = forward.place(machine, layout())
     step = passes.Pass(ONE, ONE, ONE, ONE, ZERO, ONE)
-    works = [entry.work for entry in forward.forward(placed, step) if entry.work.kind not in ("host", "all_reduce")]
+    works = [entry.work for entry in forward.forward(placed, step) if entry.work.kind not in (*LINK_KINDS, "host")]
     return tuple(dict.fromkeys((work.kind, work.precision) for work in works))
 
 

@@ -10,7 +10,7 @@ from planner.candidates import Flags, Rule, refusals, rules
 from planner.physics import kv, memory
 from planner.physics.weights import weight_bytes
 from planner.plan import BINDS, Codes, Column
-from planner.pools import prefill_pool, transfer
+from planner.pools import transfer
 from planner.serving import decode, goodput, prefill
 from planner.setting import Setting
 from planner.specs.layout import Layout
@@ -170,9 +170,8 @@ def shared_bytes(setting: Setting, layout: Layout) -> Column:
 
 def unloaded_ttft(setting: Setting, clock: decode.Clock) -> Column:
     """TTFT of a lone request on an idle replica [s]."""
-    pool = prefill_pool(setting)
-    if pool is not None:
-        return pool.prompt + transfer(setting, pool, clock.placed.layout).seconds
+    if setting.pool is not None:
+        return setting.pool.prompt + transfer(setting, setting.pool, clock.placed.layout).seconds
     time = prefill.prompt_seconds(clock.placed, setting.profile, setting.prompt)
     served = setting.profile
     return prefill.unloaded_ttft(time, served.ttft_fixed, served.ttft_factor, served.ttft_ceiling)
@@ -263,8 +262,7 @@ def _first_token_breaks(setting: Setting, known: Bounds, following: Column) -> F
 def engine_reason(setting: Setting) -> int:
     """Why the engine does not serve this scenario at all; OK when it does."""
     asked, engine = setting.scenario, setting.engine
-    pool = prefill_pool(setting)
-    if pool is not None and not pool.fits:
+    if setting.pool is not None and not setting.pool.fits:
         return NOT_HERE
     if setting.max_len is not None and asked.isl + asked.osl > setting.max_len:
         return TOO_LONG

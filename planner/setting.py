@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.catalog.accelerators import accelerator
 from planner.catalog.custom import custom_model
@@ -16,6 +16,7 @@ from planner.physics.forward import Machine
 from planner.physics.kv import Allocation, CacheComponent, cache_components
 from planner.physics.memory import allocation_rules
 from planner.physics.weights import formats
+from planner.pools import Pool, prefill_pool
 from planner.serving.decode import Decoding
 from planner.serving.prefill import Prompt, prompt
 from planner.serving.speculative import Draft
@@ -80,6 +81,8 @@ class Setting:
     token_budget: int
     max_len: int | None
     cost: Cost
+    pool: Pool | None = None
+    """Workers that read prompts elsewhere; None unless prefill is disaggregated."""
 
 
 @functools.lru_cache(maxsize=512)
@@ -117,7 +120,7 @@ def assemble(
     context = scenario.isl + scenario.osl / 2.0
     here = work if scenario.prefill == "colocated" else None
     memory = draft_memory(scenario, spec)
-    return Setting(
+    setting = Setting(
         scenario=scenario,
         model=spec,
         gpu=gpu,
@@ -136,6 +139,7 @@ def assemble(
         max_len=scenario.max_len or spec.max_len,
         cost=cost_of(scenario),
     )
+    return replace(setting, pool=prefill_pool(setting))
 
 
 def draft_of(scenario: Scenario) -> Draft | None:

@@ -11,7 +11,7 @@ from planner.physics.kv import CacheComponent
 from planner.specs.model import DenseFFN, ExpertFFN, LayerGroup, Linear, ModelSpec
 from planner.work import ONE, ZERO, Entry
 
-WORK = ("planner.physics.attention", "planner.physics.ffn", "planner.physics.comms")
+WORK = ("planner.physics.attention", "planner.physics.ffn", "planner.physics.comms", "planner.physics.context")
 """Modules whose formulas say how much work an operator is."""
 
 CLOCK = "planner.physics.roofline"
@@ -20,7 +20,7 @@ CLOCK = "planner.physics.roofline"
 EXPERTS = "routed experts"
 """What the sum of weights calls the experts that tokens choose."""
 
-STARTS = ("compute_seconds", "collective_seconds", "host_seconds")
+STARTS = ("compute_seconds", "collective_seconds", "message_seconds", "exchange_seconds", "host_seconds")
 """Formulas that begin the clocking of an operator."""
 
 _SHARED = frozenset((id(ZERO), id(ONE)))

@@ -83,11 +83,14 @@ def message_seconds(link_bytes: Column, messages: Column, alpha: float, bandwidt
     return waiting + moving  # [s]
 
 
-@formula("alpha-beta law of an exchange with experts, measured by the number of ranks", "s")
-def exchange_seconds(link_bytes: Column, alpha: Column, bandwidth: Column) -> Column:
+@formula("alpha-beta laws of the two kernel families, measured by the number of ranks; engines pick the faster", "s")
+def exchange_seconds(
+    link_bytes: Column, alpha: Column, bandwidth: Column, bulk_alpha: Column, bulk_bandwidth: Column
+) -> Column:
     """Time of one dispatch or combine; latency and bandwidth follow the ranks, not one over them."""
-    moving = link_bytes / bandwidth  # [s]
-    return alpha + moving  # [s]
+    quick = alpha + link_bytes / bandwidth  # [s]
+    bulk = bulk_alpha + link_bytes / bulk_bandwidth  # [s]
+    return np.minimum(quick, bulk)  # [s]
 
 
 @formula("fit to public serving measurements: a constant a step and a cost a running sequence", "s")
@@ -144,9 +147,8 @@ def link_seconds(work: Work, links: Links) -> Column:
 def _exchange_seconds(work: Work, links: Links) -> Column:
     """Dispatch or combine by the faster of the two kernel families: engines pick by the number of tokens."""
     small, large = (each.dispatch if work.kind == "dispatch" else each.combine for each in (links.small, links.large))
-    quick = exchange_seconds(work.link_bytes, *small.constants(work.messages))
-    bulk = exchange_seconds(work.link_bytes * _wider(work, links), *large.constants(work.messages))
-    return np.asarray(np.minimum(quick, bulk))
+    alpha, bandwidth = large.constants(work.messages)
+    return exchange_seconds(work.link_bytes, *small.constants(work.messages), alpha, bandwidth / _wider(work, links))
 
 
 def _wider(work: Work, links: Links) -> float:

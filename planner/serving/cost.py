@@ -28,6 +28,12 @@ def dollars_per_hour(devices: Column, price: float) -> Column:
     return devices * price  # [$/h]
 
 
+@formula("definition: both pools are paid for", "$/h")
+def both_pools(decode: Column, prefill: Column) -> Column:
+    """Bill of a deployment with a prefill pool."""
+    return decode + prefill  # [$/h]
+
+
 @formula("definition: replicas that serve, each at its rate", "tokens/s")
 def fleet_rate(serving: Column, rate: Column) -> Column:
     """Output tokens a second that all replicas together can deliver."""

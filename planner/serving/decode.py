@@ -143,19 +143,24 @@ def tpot(clock: Clock, batch: Column) -> tuple[Column, Column]:
         TPOT is its share of one.
     """
     decoding, layout = clock.decoding, clock.placed.layout
-    staged = bool(np.any(layout.pp > 1.0))
-    held = rank_batch(batch, layout.dp)
-    held = micro_batch(held, layout.pp) if staged else held
+    held = held_batch(clock, batch)
     alone, added = _step(clock, passes.decode_pass(held, decoding.context * ONE))
     if decoding.draft is not None:
-        alone = speculative_seconds(alone, _verification(clock, held, decoding.draft), decoding.draft)
-    stretch = stage_stretch(decoding.machine.model.layers, layout.pp) if staged else ONE
+        alone = speculative_seconds(alone, verification(clock, held, decoding.draft), decoding.draft)
+    stretch = stage_stretch(decoding.machine.model.layers, layout.pp) if np.any(layout.pp > 1.0) else ONE
     if decoding.prompt is None:
         return alone * stretch, alone * stretch
     return tpot_seconds(alone, held, decoding.osl, added, decoding.profile.phi) * stretch, alone * stretch
 
 
-def _verification(clock: Clock, held: Column, draft: Draft) -> Column:
+def held_batch(clock: Clock, batch: Column) -> Column:
+    """Sequences in one step of one rank: its share of the batch, or of one micro-batch of a pipeline."""
+    layout = clock.placed.layout
+    held = rank_batch(batch, layout.dp)
+    return micro_batch(held, layout.pp) if np.any(layout.pp > 1.0) else held
+
+
+def verification(clock: Clock, held: Column, draft: Draft) -> Column:
     """The pass that verifies a draft: every sequence computes its draft tokens and one more [s]."""
     step = passes.decode_pass(held, clock.decoding.context * ONE, (draft.tokens + 1.0) * ONE)
     return _step(replace(clock, decoding=replace(clock.decoding, prompt=None)), step)[0]

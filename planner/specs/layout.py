@@ -72,3 +72,17 @@ class Layout:
 def layout(tp: object = 1, pp: object = 1, dp: object = 1, ep: object = 1, cp: object = 1, dcp: object = 1) -> Layout:
     """A layout from numbers or sequences; each becomes a float64 column (at least one-dimensional)."""
     return Layout(*(np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (tp, pp, dp, ep, cp, dcp)))
+
+
+def layout_name(tp: int, pp: int, dp: int, ep: int, cp: int, dcp: int) -> str:
+    """What the field calls a layout, derived from its degrees: `TP8+EP8`, `DP8+EP8`, `DP32×TP4+EP128`; empty for TP alone.
+
+    Experts that are split as well carry their own tensor parallelism (`EP4×ETP2`).
+    """
+    degrees = {"PP": pp, "DP": dp, "CP": cp, "TP": tp}
+    named = "×".join(f"{word}{degree}" for word, degree in degrees.items() if degree > 1)
+    split = tp * dp * cp // ep
+    experts = f"EP{ep}" + (f"×ETP{split}" if split > 1 else "") if ep > 1 else ""
+    plain = pp == dp == ep == cp == dcp == 1
+    whole = "+".join(part for part in (named, experts, f"DCP{dcp}" if dcp > 1 else "") if part)
+    return "" if plain else whole

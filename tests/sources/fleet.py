@@ -105,7 +105,11 @@ def reduced_over_exchanged(case: Inputs) -> float:
 def lone_token_ms(case: Inputs) -> float:
     """DeepSeek-V3 on 128 ranks: the slowest rank's read, two exchanges an expert layer, two all-reduces a layer."""
     read = read_gb(DEEPSEEK, "fp8", 1 / 32, **DECODING) / (accelerator("h100-sxm").bandwidth / 1e9)
-    exchanges = 2 * case["moe_layers"] * one(roofline.exchange_seconds(column(0.0), column(case["a2a_us"] * 1e-6), 1.0))
+    exchanges = (
+        2
+        * case["moe_layers"]
+        * one(roofline.exchange_seconds(column(0.0), column(case["a2a_us"] * 1e-6), 1.0, column(1.0), 1.0))
+    )
     reductions = 2 * case["layers"] * all_reduce_seconds(0.0, 4, case["ar_us"] * 1e-6, math.inf)
     return 1e3 * (read + exchanges + reductions)
 
@@ -178,7 +182,7 @@ MEASURES: dict[str, Callable[[Inputs], float]] = {
     "S10.3-03": lambda _: cached_share(DEEPSEEK, 4, 4),
     "S10.4-01": quoted("micro_batches"), "S10.4-03": quoted("deepep_gb200"), "S10.4-04": quoted("all_to_all_910c"),
     "S10.4-05": lambda i: one(roofline.exchange_seconds(
-        column(exchanged(i["batch_local"], i, i["bytes_B"])), column(0.0), i["bw_GBps"] * 1e9)) * 1e6,
+        column(exchanged(i["batch_local"], i, i["bytes_B"])), column(0.0), i["bw_GBps"] * 1e9, column(1.0), 1.0)) * 1e6,
     "S10.4-06": lambda i: exchanged(1 / i["b"], ANY, 1.0) / exchanged(1 / i["a"], ANY, 1.0),
     "S10.5-01": lambda i: plan(tp=i["tp"]).weights_bytes / 1e9,
     "S10.5-02": lambda _: step_ms(1, 0, 2),

@@ -41,7 +41,7 @@ def test_fits() -> None:
             {"scenario": SCENARIO.with_(qps=0.0), "replicas": 1},
             "1 replica of 4 × H100 SXM 80 GB gives 1,860 output tokens/s",
         ),
-        ({"meets_sla": False, "reason": "speed of it is not modelled"}, "is not priced: speed of it is not modelled."),
+        ({"tpot_ms": None, "ttft_ms": None, "reason": "no prefill pool"}, "cannot serve: no prefill pool."),
         ({"scenario": SCENARIO.with_(qps=0.0), "replicas": 1}, "(5.81 requests/s at 80% load)"),
         ({"scenario": SCENARIO.with_(spare=1)}, "6 replicas (1 spare)"),
     ],

@@ -166,7 +166,7 @@ def test_a_scenario_argument_is_a_preset_a_link_or_a_query() -> None:
 
 
 def test_every_preset_loads_and_round_trips() -> None:
-    assert len(preset_ids()) == 23
+    assert len(preset_ids()) == 37
     for item in presets():
         assert from_link(to_link(item.scenario)) == item.scenario
         assert item.source

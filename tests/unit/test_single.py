@@ -211,9 +211,9 @@ def test_everything_is_sourced() -> None:
     assert found.assumptions
 
 
-def test_what_is_not_modelled_says_so() -> None:
-    notes = {note.field for note in served("deepseek-v3", spec=3, overlap=True).notes if note.code == "not_modelled"}
-    assert {"spec", "overlap"} <= notes
+def test_a_percentile_that_is_not_modelled_says_so() -> None:
+    notes = {note.field for note in served("deepseek-v3", sla_pct=99.0).notes if note.code == "not_modelled"}
+    assert notes == {"sla_pct"}
 
 
 def test_a_plan_and_its_setting_agree() -> None:

@@ -1,0 +1,116 @@
+"""Remarks on layouts and techniques of a plan: what they take, what they yield, and what was assumed about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from planner.plan import Note, Plans
+from planner.pools import Pool, Transfer, transfer
+from planner.rows import sequence
+from planner.serving.speculative import expected_tokens
+from planner.setting import Setting
+from planner.specs.layout import Layout, layout
+from planner.units import gigabytes, show, whole
+from planner.work import ONE
+
+
+def technique_notes(setting: Setting, row: Plans) -> tuple[Note, ...]:
+    """Remarks on one plan, in the order layout, cache, draft, prefill pool."""
+    return (*_copies(setting, row), *_prefix(setting, row), *_draft(setting), *_pool(setting, row), *_links(setting))
+
+
+def _at(setting: Setting) -> Layout:
+    """The scenario's own layout."""
+    asked = setting.scenario
+    return layout(asked.tp, asked.pp, asked.dp, asked.ep, asked.cp, asked.dcp).tall
+
+
+def _copies(setting: Setting, row: Plans) -> Iterator[Note]:
+    """Cache that tensor parallelism copies because its shards are used up."""
+    tokens = float(setting.scenario.isl + setting.scenario.osl)
+    at = _at(setting)
+    group = float(at.tp[0, 0] * at.context_ways[0, 0])
+    alone = sequence(setting, layout(pp=setting.scenario.pp).tall, tokens)
+    copies = float((sequence(setting, at, tokens) * group / alone)[0, 0])
+    if copies > 1.5 and row.fits[0]:
+        text = (
+            f"Each token's cache is held {copies:.1f} times within a replica's tensor-parallel group: more TP adds no room "
+            "for it. Data parallelism (dp) or decode context parallelism (dcp) would divide it."
+        )
+        yield Note("cache_copies", text, "tp")
+
+
+def _prefix(setting: Setting, row: Plans) -> Iterator[Note]:
+    """What a shared prefix frees, and that conversation histories free nothing."""
+    cached = setting.prompt.cached
+    if cached < setting.allocation.block:
+        return
+    full = sequence(setting, _at(setting), float(setting.scenario.isl + setting.scenario.osl))
+    paging = setting.convention.cache_utilisation
+    apart = np.floor(row.kv_pool_bytes[0] * paging / float(full[0, 0])) * float(row.dp[0])
+    text = (
+        f"The cached prefix ({whole(cached)} tokens) is stored once for all running requests, as a system prompt or a "
+        f"common document is. Histories of separate conversations are not shared: then the cache holds {whole(apart)} requests."
+    )
+    yield Note("prefix_shared", text, "prefix")
+
+
+def _draft(setting: Setting) -> Iterator[Note]:
+    """What a draft yields and keeps in memory; acceptance is the user's."""
+    draft, memory = setting.decoding.draft, setting.draft
+    if draft is None:
+        return
+    yields = float(expected_tokens(draft.accept * ONE, draft.tokens * ONE)[0])
+    held = (
+        "its prediction layers are loaded and cache too"
+        if memory.own
+        else f"a draft model of {memory.share:.0%} of the model's weights and cache is loaded"
+    )
+    text = (
+        f"A verification yields {yields:.2f} tokens if {draft.accept:.0%} of draft tokens are accepted: an assumption, "
+        f"which depends on the workload; {held}."
+    )
+    yield Note("draft", text, "accept")
+
+
+def _pool(setting: Setting, row: Plans) -> Iterator[Note]:
+    """The prefill pool and the transfer of caches."""
+    pool = setting.pool
+    if pool is None:
+        return
+    if not pool.fits:
+        text = f"The prefill pool's {whole(pool.devices)} × {pool.gpu.name} a worker do not hold the model: raise prefill_tp."
+        yield Note("prefill_pool_small", text, "prefill_tp")
+        return
+    if not np.isfinite(row.gpus[0]):
+        return
+    workers = (row.gpus[0] - row.replicas[0] * row.gpus_per_replica[0]) / pool.devices
+    yield Note("prefill_pool", _pool_text(pool, transfer(setting, pool, _at(setting)), float(workers)), "prefill")
+    if pool.price is None:
+        yield Note(
+            "no_price", f"No price of the prefill pool's {pool.gpu.name} is known: its cost is missing.", "price"
+        )
+
+
+def _pool_text(pool: Pool, moved: Transfer, workers: float) -> str:
+    """What the pool is and what a prompt's way through it takes."""
+    seconds, exposed, links = (float(c.reshape(-1)[0]) for c in (moved.seconds, moved.exposed, moved.links))
+    kind = "scale-up links" if moved.scale_up else "NICs"
+    reached = f"{links:.0f} {kind} at {moved.efficiency:.0%} of {moved.bandwidth / 1e9:,.0f} GB/s"
+    return (
+        f"Prefill pool: {whole(workers)} {'worker' if workers == 1 else 'workers'} of {whole(pool.devices)} × {pool.gpu.name}, "
+        f"{show(pool.busy * 1e3, 'ms')} a prompt. The cache of a prompt ({gigabytes(moved.cache_bytes)}) takes "
+        f"{show(seconds * 1e3, 'ms')} over {reached}, all of it counted in TTFT; sent layer by layer {show(exposed * 1e3, 'ms')} "
+        "would be left."
+    )
+
+
+def _links(setting: Setting) -> Iterator[Note]:
+    """What the laws of links say of themselves, where tokens or caches leave a device's own domain or ranks."""
+    asked = setting.scenario
+    spread = asked.dp * asked.cp > 1 or asked.tp * asked.dp * asked.cp * asked.pp > setting.profile.links.domain
+    if spread and setting.convention.overheads:
+        for text in setting.profile.links.notes:
+            yield Note("links", text, "dp" if asked.dp > 1 else "tp")
