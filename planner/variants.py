@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from planner.physics.comms import LINK_KINDS
 from planner.physics.passes import Pass
 from planner.physics.roofline import pass_seconds, terms
 from planner.plan import BINDS, Column, Plans
-from planner.rows import Bounds, bounds, speed_at
-from planner.serving.decode import micro_batch, rank_batch
+from planner.rows import Bounds, bounds
+from planner.serving.decode import Clock, clock, micro_batch, rank_batch, tpot
 from planner.setting import Setting, resolve
 from planner.specs.layout import Layout, layout
 from planner.specs.scenario import Scenario
@@ -141,6 +141,28 @@ def _plain(value: Any) -> bool | float | None:
     return float(value) if np.isfinite(value) else None
 
 
+UNTIMED: Final = {
+    name: Scenario.model_fields[name].default
+    for name in (
+        "c", "qps", "load", "sla_ttft_ms", "sla_tpot_ms", "sla_pct", "at_batch", "fix_replicas", "spare", "price",
+        "price_kind", "provider", "lang",
+    )
+}  # fmt: skip
+"""Fields that no clock looks at: a promise, a rate or a price that changes leaves every time as it was."""
+
+
+def untimed(scenario: Scenario) -> Scenario:
+    """The scenario with every field that no clock looks at left out, under which times are remembered."""
+    return scenario.with_(**UNTIMED)
+
+
+@lru_cache(maxsize=512)
+def _clocked(scenario: Scenario) -> tuple[Setting, Clock]:
+    """Setting and clock of an untimed scenario's own layout."""
+    s, setting = scenario, resolve(scenario)
+    return setting, clock(setting.decoding, layout(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp).tall)
+
+
 def tpot_at(scenario: Scenario, batch: float) -> float | None:
     """TPOT at a batch of the scenario's layout [ms]; None where it has no speed."""
     if outcome(scenario).ttft_ms is None:
@@ -149,10 +171,9 @@ def tpot_at(scenario: Scenario, batch: float) -> float | None:
 
 
 def tpots(scenario: Scenario, batches: Column) -> Column:
-    """TPOT at batches of shape (1, m) of the scenario's layout [ms]."""
-    found = known(scenario)
-    speed = speed_at(found.setting, found.bounds.clock, batches, found.bounds.unloaded)
-    return np.broadcast_to(speed.tpot * 1e3, batches.shape)
+    """TPOT at batches of shape (1, m) of the scenario's layout [ms], whether or not it fits."""
+    seconds, _ = tpot(_clocked(untimed(scenario))[1], batches)
+    return np.broadcast_to(seconds * 1e3, batches.shape)
 
 
 def step_of(scenario: Scenario, batch: Column, new_tokens: float = 1.0, prompt: Column = ZERO) -> Pass:
@@ -160,27 +181,26 @@ def step_of(scenario: Scenario, batch: Column, new_tokens: float = 1.0, prompt: 
 
     The piece is the last of its prompt, which has most tokens behind it.
     """
-    found = known(scenario)
-    whole = found.setting.prompt
+    setting, timed = _clocked(untimed(scenario))
+    whole, at = setting.prompt, timed.placed.layout
     behind = np.maximum(whole.tokens - prompt, 0.0) + whole.cached
-    held = micro_batch(rank_batch(batch, found.layout.dp), found.layout.pp)
-    return Pass(held, new_tokens * ONE, found.setting.decoding.context * ONE, prompt, behind, ZERO)
+    held = micro_batch(rank_batch(batch, at.dp), at.pp)
+    return Pass(held, new_tokens * ONE, setting.decoding.context * ONE, prompt, behind, ZERO)
 
 
 def step_seconds(scenario: Scenario, step: Pass) -> Column:
     """How long one engine step takes [s], for columns of any shape that broadcasts with (1, m)."""
-    found = known(scenario)
-    return pass_seconds(forward.forward(found.bounds.clock.placed, step), found.setting.profile)
+    setting, timed = _clocked(untimed(scenario))
+    return pass_seconds(forward.forward(timed.placed, step), setting.profile)
 
 
 def step_sides(scenario: Scenario, step: Pass) -> tuple[Column, Column]:
     """Seconds that a step would take were it only to compute, and were it only to move bytes."""
-    found = known(scenario)
-    profile = found.setting.profile
+    setting, timed = _clocked(untimed(scenario))
     compute, memory = np.zeros(1), np.zeros(1)
-    for entry in forward.forward(found.bounds.clock.placed, step):
+    for entry in forward.forward(timed.placed, step):
         if entry.work.kind not in (*LINK_KINDS, "host"):
-            flops, moved, _ = terms(entry.work, profile)
+            flops, moved, _ = terms(entry.work, setting.profile)
             compute = compute + entry.work.launches * flops
             memory = memory + entry.work.launches * moved
     return compute, memory

@@ -13,7 +13,7 @@ from planner.serving import decode
 from planner.serving.speculative import expected_tokens, verified_seconds
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
-from planner.variants import Change, applicable, outcome, step_of, step_seconds, unoffered
+from planner.variants import Change, applicable, outcome, step_of, step_seconds, unoffered, untimed
 from planner.work import ONE
 
 DRAFTS = 4
@@ -48,9 +48,14 @@ def gain_at(s: Scenario, batch: Column, accept: Column | None = None) -> Column:
     return step / verified_seconds(verify, step, drafts, share, tokens)
 
 
-@lru_cache(maxsize=256)
 def break_even_batch(s: Scenario) -> float:
     """Largest batch of a replica at which drafting still gains; 0 where it never does."""
+    return _break_even_batch(untimed(s))
+
+
+@lru_cache(maxsize=256)
+def _break_even_batch(s: Scenario) -> float:
+    """The same, remembered under what the clock looks at."""
 
     def keeps(batch: Column) -> np.ndarray:
         return np.asarray(gain_at(s, batch) > 1.0)

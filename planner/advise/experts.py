@@ -20,7 +20,7 @@ from planner.setting import resolve
 from planner.specs.model import ExpertFFN
 from planner.specs.scenario import Scenario
 from planner.units import gigabytes, show, whole
-from planner.variants import Outcome, applicable, changed, outcome, tpots
+from planner.variants import Outcome, applicable, changed, outcome, tpots, untimed
 
 TILE = 64
 """Rows of one matrix instruction on tensor cores (m64n8k32): tokens of an expert where tokens are the rows."""
@@ -103,6 +103,12 @@ def data_parallel_from(s: Scenario) -> float | None:
     both = spread(s)
     if both is None or outcome(both.tensor).tpot_ms is None or outcome(both.data).tpot_ms is None:
         return None
+    return _data_parallel_from(Spread(untimed(both.tensor), untimed(both.data), both.devices))
+
+
+@lru_cache(maxsize=256)
+def _data_parallel_from(both: Spread) -> float:
+    """The same, remembered under what the clock looks at."""
 
     def keeps(batch: np.ndarray) -> np.ndarray:
         return np.asarray(tpots(both.tensor, batch) < tpots(both.data, batch))

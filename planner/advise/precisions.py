@@ -14,21 +14,23 @@ from planner.serving import decode
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
 from planner.units import gigabytes, show, whole
-from planner.variants import Outcome, applicable, outcome, tpot_at, tpots
+from planner.variants import Outcome, applicable, outcome, tpot_at, tpots, untimed
 
 EIGHT_BIT = ("fp8", "int8")
 """Eight-bit formats, the faster where both are served."""
 
 
-def served(s: Scenario, weights: str) -> Outcome | None:
-    """The plan with other weights, at its own largest batch; None where the engine or the accelerator does not serve them."""
+def offered(s: Scenario, weights: str) -> bool:
+    """Whether the engine and the accelerator serve other weights."""
     setting, gpu = resolve(s), accelerator(s.gpu)
     native = {"fp8": "fp8", "fp8-block": "fp8", "int8": "int8", "nvfp4": "fp4"}.get(weights)
-    if setting.convention.overheads and weights not in setting.engine.supports_weights:
-        return None
-    if native is not None and native not in gpu.peak:
-        return None
-    return outcome(s.with_(weights=weights, at_batch=None))
+    known = not setting.convention.overheads or weights in setting.engine.supports_weights
+    return known and (native is None or native in gpu.peak)
+
+
+def served(s: Scenario, weights: str) -> Outcome | None:
+    """The plan with other weights, at its own largest batch; None where engine or accelerator do not serve them."""
+    return outcome(s.with_(weights=weights, at_batch=None)) if offered(s, weights) else None
 
 
 def fp8_at_high_batch(s: Scenario, plan: Plan) -> Advice | None:
@@ -53,10 +55,15 @@ def fp8_at_high_batch(s: Scenario, plan: Plan) -> Advice | None:
     return Advice("fp8_at_high_batch", "advice", text, numbers, "8.2", applicable(s, {"weights": "fp8"}))
 
 
-@lru_cache(maxsize=256)
 def int4_crossover(s: Scenario, other: str) -> float:
     """Largest batch at which INT4 weights give a shorter TPOT than others; 0 where they never do."""
-    narrow, wide = (s.with_(weights=word, at_batch=None) for word in ("int4", other))
+    return _int4_crossover(untimed(s), other)
+
+
+@lru_cache(maxsize=256)
+def _int4_crossover(s: Scenario, other: str) -> float:
+    """The same, remembered under what the clock looks at."""
+    narrow, wide = (s.with_(weights=word) for word in ("int4", other))
 
     def keeps(batch: np.ndarray) -> np.ndarray:
         return np.asarray(tpots(narrow, batch) < tpots(wide, batch))
@@ -66,17 +73,19 @@ def int4_crossover(s: Scenario, other: str) -> float:
 
 def _rival(s: Scenario) -> str:
     """What INT4 competes with: the widest-used eight-bit format that the device has, else BF16."""
-    return next((word for word in EIGHT_BIT if served(s, word) is not None), "bf16")
+    return next((word for word in EIGHT_BIT if offered(s, word)), "bf16")
 
 
 def int4_at_low_batch(s: Scenario, plan: Plan) -> Advice | None:
     """Article 8.2: few interactive requests want INT4. Fires while the batch that runs is below the crossover."""
-    if s.weights == "int4" or plan.tpot_ms is None or served(s, "int4") is None:
+    if s.weights == "int4" or plan.tpot_ms is None or not offered(s, "int4"):
         return None
     rival = s.weights if s.weights not in ("bf16",) else _rival(s)
     limit = int4_crossover(s, rival)
+    if plan.batch > limit:
+        return None
     then = tpot_at(s.with_(weights="int4", at_batch=None), plan.batch)
-    if plan.batch > limit or then is None or then >= plan.tpot_ms:
+    if then is None or then >= plan.tpot_ms:
         return None
     numbers: Numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("crossover", limit, "sequences"))
     text = (

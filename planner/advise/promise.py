@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from planner.serving.thresholds import mean_empty_slots
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
 from planner.units import gigabytes, show, whole
-from planner.variants import applicable, known, outcome, step_of, step_sides, tpot_at
+from planner.variants import applicable, known, outcome, step_of, step_sides, tpot_at, untimed
 
 FULL = 0.98
 """Memory share from which on hardly anything is left outside the engine's budget: assumed, by what drivers keep."""
@@ -77,16 +78,22 @@ BECAUSE = {"kv": "the cache is full", "tpot": "TPOT", "ttft": "TTFT", "engine": 
 """What stops a batch, in words."""
 
 
-def decode_bound(s: Scenario, plan: Plan) -> Advice | None:
-    """Article 11.2: plan decoding by bandwidth, not by peak FLOPS. Says up to which batch that is true here."""
-    if plan.tpot_ms is None:
-        return None
+@lru_cache(maxsize=256)
+def _crossover(s: Scenario) -> float:
+    """Largest batch at which a step takes longer to read memory than to compute."""
 
     def keeps(batch: np.ndarray) -> np.ndarray:
         compute, memory = step_sides(s, step_of(s, batch))
         return np.asarray(compute < memory)
 
-    limit = float(decode.largest_batch(keeps, (1, 1))[0, 0])
+    return float(decode.largest_batch(keeps, (1, 1))[0, 0])
+
+
+def decode_bound(s: Scenario, plan: Plan) -> Advice | None:
+    """Article 11.2: plan decoding by bandwidth, not by peak FLOPS. Says up to which batch that is true here."""
+    if plan.tpot_ms is None:
+        return None
+    limit = _crossover(untimed(s))
     compute, memory = (
         float(np.reshape(x, -1)[0]) for x in step_sides(s, step_of(s, np.full((1, 1), float(plan.batch))))
     )

@@ -83,7 +83,8 @@ def _group(name: str, rows: Sequence[Technique], scenario: Scenario) -> str:
 
 def _best(rows: Sequence[Technique], measure: Measure) -> float | None:
     """The best value of a group in one column; None where the values do not differ."""
-    values = [value for row in rows if row.meets_sla and (value := _value(row.figures, measure)) is not None]
+    judged = [row for row in rows if row.meets_sla and row.engine_ok]
+    values = [value for row in judged if (value := _value(row.figures, measure)) is not None]
     if len(values) < 2 or max(values) - min(values) < BETTER * max(abs(v) for v in values):
         return None
     return min(values) if measure.less else max(values)
