@@ -42,6 +42,7 @@ from planner.physics.weights import stored_bytes
 from planner.serving.decode import LARGEST_BATCH, largest_batch
 from planner.setting import Setting, resolve
 from planner.specs.accelerator import Accelerator
+from planner.specs.layout import layout
 from planner.specs.model import ExpertFFN
 from planner.specs.precision import Precision
 from planner.specs.scenario import Scenario
