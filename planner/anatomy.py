@@ -48,8 +48,8 @@ from planner.specs.precision import Precision
 from planner.specs.scenario import Scenario
 from planner.work import ONE, Column
 
-BATCHES: Final[Column] = np.unique(np.round(np.geomspace(1.0, 16_384.0, 57)))
-"""Batches of the curves: every power of two and three between."""
+BATCHES: Final[Column] = np.unique(np.round(np.geomspace(1.0, 16_384.0, 113)))
+"""Batches of the curves: every power of two and, where they are whole, seven between."""
 
 EXAMPLE_BATCH: Final = 128
 """Batch of the sentences where the scenario has none that can be served."""
@@ -83,7 +83,7 @@ class Routing:
         count, top_k, layers: experts, chosen ones and layers that have them.
         batch, distinct: sequences and the distinct experts that they hit in a layer.
         mean: tokens on an expert; fills: share of the rows of its tiles that hold a token, by tile.
-        full: batch at which the mean fills the larger tile.
+        full: batch at which the mean fills the larger tile; full_fill: how full it is there.
         tile_intensity: operations per weight byte of the larger tile.
         ridge_batch: batch at which the experts' matrices reach the ridge.
     """
@@ -96,6 +96,7 @@ class Routing:
     mean: Column
     fills: tuple[Column, ...]
     full: float
+    full_fill: float
     tile_intensity: float
     ridge_batch: float
 
@@ -231,7 +232,7 @@ def routing_of(setting: Setting, roof: Roof, batch: Column) -> Routing | None:
     count, top_k = feed.count * ONE, feed.top_k * ONE
     share = tokens_per_expert(ONE, top_k, count)
     width = stored_bytes(weights_precision(setting), setting.convention) * ONE
-    tiles = [(m * ONE, expected_tiles(batch, share, m * ONE)) for m in TILES]
+    full = np.ceil(TILES[0] / share)
     return Routing(
         count=feed.count,
         top_k=feed.top_k,
@@ -239,8 +240,14 @@ def routing_of(setting: Setting, roof: Roof, batch: Column) -> Routing | None:
         batch=batch,
         distinct=distinct_experts(feed.count, feed.top_k, batch),
         mean=tokens_per_expert(batch, top_k, count),
-        fills=tuple(tile_fill(batch, share, m, each) for m, each in tiles),
-        full=TILES[0] / first(share),
+        fills=tuple(fill_of(batch, share, tile) for tile in TILES),
+        full=first(full),
+        full_fill=first(fill_of(full, share, TILES[0])),
         tile_intensity=first(tile_intensity(TILES[0] * ONE, width)),
         ridge_batch=first(expert_ridge_batch(roof.ridge * ONE, width, top_k, count)),
     )
+
+
+def fill_of(batch: Column, share: Column, tile: float) -> Column:
+    """Share of the rows of an expert's tiles that hold a token under random routing."""
+    return tile_fill(batch, share, tile * ONE, expected_tiles(batch, share, tile * ONE))

@@ -88,5 +88,5 @@ def phases(found: Anatomy) -> None:
     with show.card(say("phases"), "card_phases"):
         show.finding(model_words.phases(found))
         draw(model_charts.phases(mode()), model_bars.phases(found), say("phases_alt"))
-        show.figures(say("phases"), model_bars.PHASE_HEADER, model_bars.phase_table(found))
+        show.figures(say("phases"), model_bars.phase_header(found), model_bars.phase_table(found))
         st.caption(say("phases_note"))

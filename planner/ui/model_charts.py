@@ -20,7 +20,7 @@ BARS: Final = ("all", "used")
 """The two bars: every parameter, and those that a token uses."""
 
 WEIGHTS_ONLY, EVERYTHING = "Weights alone", "With cache and index"
-READS: Final = ("Keys, values or latent", "Index keys", "Recurrent state", "Stored")
+READS: Final = ("Keys, values or latent", "Index keys", "State, read and written", "Stored")
 FILLS: Final = ("64 rows a tile", "8 rows a tile")
 PHASES: Final = ("Prefill", "Decode")
 
@@ -99,7 +99,7 @@ def experts(shown: Mode) -> Spec:
     ink = palette(shown)
     tips = {"at": "Batch", "experts": "Experts hit in a layer", "weights": "Weights read", "token": "Per sequence"}
     return lines(
-        ink, 150, (BATCH, Scale("Experts hit in a layer")), [Series("Experts hit", ink.experts)], tips, quiet=True
+        ink, 190, (BATCH, Scale("Experts hit in a layer")), [Series("Experts hit", ink.experts)], tips, quiet=True
     )
 
 
@@ -109,7 +109,7 @@ def weights(shown: Mode) -> Spec:
     ink = palette(shown)
     tips = {"at": "Batch", "experts": "Experts hit in a layer", "weights": "Weights read", "token": "Per sequence"}
     return lines(
-        ink, 150, (BATCH, Scale("GB of weights a step")), [Series("Weights read", ink.weights)], tips, quiet=True
+        ink, 190, (BATCH, Scale("GB of weights a step")), [Series("Weights read", ink.weights)], tips, quiet=True
     )
 
 

@@ -149,7 +149,9 @@ def named_reads(reads: Reads) -> dict[str, Column]:
 
 
 def megabytes(size: float) -> str:
-    """Bytes in decimal megabytes, named; an en dash for none."""
+    """Bytes in decimal megabytes, gigabytes from one on, named; an en dash for none."""
+    if size >= GB:
+        return gigabytes(size)
     return f"{significant(size / MEGA)} MB" if size else DASH
 
 

@@ -7,7 +7,6 @@ from typing import Final
 from planner.anatomy import TILES, Anatomy, Routing
 from planner.anatomy_steps import Phase
 from planner.serving.decode import LARGEST_BATCH
-from planner.specs.spelling import decimal
 from planner.ui.model_bars import billions, side_of
 from planner.ui.model_data import megabytes
 from planner.units import gigabytes, show, significant, whole
@@ -33,7 +32,7 @@ def share(found: Anatomy) -> str:
 def bound(found: Anatomy) -> str:
     """Which side of the ridge a step is on, and up to which batch."""
     if found.never:
-        return "memory-bound at every batch"
+        return f"memory-bound at every batch (at most {significant(found.limit)}, the ridge is {significant(found.roof.ridge)})"
     if found.crossing is None:
         return f"memory-bound beyond batch {whole(LARGEST_BATCH)}"
     if found.batch < found.crossing:
@@ -49,12 +48,17 @@ def context(found: Anatomy) -> str:
         (
             setting.model.name,
             f"{s.weights} weights, {s.kv} cache",
-            f"context {decimal(found.context)} tokens",
+            f"context {spaced(found.context)} tokens",
             batch,
             f"{setting.gpu.name}: ridge {significant(roof.ridge)} FLOP/B ({significant(roof.peak / 1e12)} {peak_name(found)} "
             f"TFLOPS ÷ {significant(roof.bandwidth / 1e12)} TB/s)",
         )
     )
+
+
+def spaced(tokens: float) -> str:
+    """A number of tokens; half ones occur in means."""
+    return f"{tokens:,.1f}".removesuffix(".0")
 
 
 def batch_is(found: Anatomy) -> str:
@@ -104,9 +108,11 @@ def counted(found: Anatomy) -> str:
 
 def growth(found: Anatomy, routing: Routing) -> str:
     """How reads grow with the batch."""
+    distinct = (found.routing_here or routing).distinct
     at = {int(batch): at for at, batch in enumerate(found.steps.batch)}
     said = [f"{gigabytes(float(found.steps.weights[at[b]]))} at batch {whole(b)}" for b in (1, 32, 128)]
-    return f"Weights read a step: {', '.join(said)}. {routing.top_k} experts a token soon are most of {routing.count}."
+    hit = f"hits {significant(float(distinct[0]))} of {routing.count} experts of a layer"
+    return f"A step at batch {whole(found.batch)} {hit}. Weights read: {', '.join(said)}."
 
 
 def affine(found: Anatomy, routing: Routing) -> str:
@@ -127,12 +133,12 @@ def no_experts(found: Anatomy) -> str:
 
 def intensity(found: Anatomy) -> str:
     """Where the step meets the ridge."""
-    first, ratio = found.weights_crossing, show(float(found.here.weights_intensity[0]), "FLOP/B")
-    here = f"Batch {whole(found.batch)}: {show(float(found.here.intensity[0]), 'FLOP/B')}, weights alone {ratio}."
-    alone = f" by weights alone, {met(first)}" if first else ""
+    ratio = show(float(found.here.weights_intensity[0]), "FLOP/B")
+    here = f"Batch {whole(found.batch)}: {show(float(found.here.intensity[0]), 'FLOP/B')}, by weights alone {ratio}."
+    alone = f"Weights alone would reach it {met(found.weights_crossing)}."
     if found.never:
-        return f"{here} Cache reads grow with the batch: never above {show(found.limit, 'FLOP/B')};{alone}."
-    return f"{here} It reaches the ridge {met(found.crossing)};{alone}."
+        return f"{here} Never at the ridge: what each sequence reads holds it below {significant(found.limit)}. {alone}"
+    return f"{here} It reaches the ridge {met(found.crossing)}. {alone}"
 
 
 def met(batch: int | None) -> str:
@@ -153,11 +159,11 @@ def reads(found: Anatomy) -> str:
     sizes = (
         ("of keys, values or latent", here.cache),
         ("of index keys", here.index),
-        ("of recurrent state", here.state),
+        ("of recurrent state (there and back)", here.state),
     )
     read = [f"{megabytes(float(size[0]))} {name}" for name, size in sizes if size[0]]
     stored = megabytes(float(here.stored[0]))
-    return f"At {decimal(found.context)} tokens a sequence reads {joined(read)} a step and stores {stored}."
+    return f"At {spaced(found.context)} tokens a sequence reads {joined(read)} a step and stores {stored}."
 
 
 def joined(parts: list[str]) -> str:
@@ -167,12 +173,8 @@ def joined(parts: list[str]) -> str:
 
 def tiles(routing: Routing) -> str:
     """How full tiles are at the batch where the mean fills one."""
-    full = routing.full
-    here = f"{significant(TILES[0])} tokens on each expert in the mean take batch {whole(full)}"
-    spots = [at for at, batch in enumerate(routing.batch) if batch == round(full)]
-    if not spots:
-        return f"{here}."
-    return f"{here}; random routing then fills {show(float(routing.fills[0][spots[0]]), '%')} of the tile rows."
+    here = f"{whole(TILES[0])} tokens on each expert in the mean take batch {whole(routing.full)}"
+    return f"{here}; random routing then fills {show(routing.full_fill, '%')} of the tile rows."
 
 
 def padding(found: Anatomy, routing: Routing) -> str:
@@ -181,7 +183,7 @@ def padding(found: Anatomy, routing: Routing) -> str:
     verdict = "costs no time" if own < corner else "costs time"
     compared = "below" if own < corner else "not below"
     return (
-        f"Padding {verdict}: a tile of {significant(TILES[0])} rows does {significant(own)} FLOP per weight byte, {compared} "
+        f"Padding {verdict}: a tile of {whole(TILES[0])} rows does {significant(own)} FLOP per weight byte, {compared} "
         f"the ridge of {significant(corner)}. The experts reach the ridge at batch {whole(routing.ridge_batch)}."
     )
 

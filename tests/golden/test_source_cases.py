@@ -18,7 +18,7 @@ import pytest
 
 from planner.catalog.accelerators import accelerator
 from planner.catalog.models import model
-from planner.physics import ffn, kv, memory, roofline
+from planner.physics import ffn, intensity, kv, memory, roofline
 from planner.plan import Plan
 from planner.serving import goodput
 from planner.setting import Setting
@@ -108,6 +108,15 @@ def rate(batch: float, tpot_ms: float) -> float:
     return one(goodput.output_rate(column(batch), column(tpot_ms / 1e3)))
 
 
+def ridge_of(gpu: str, math: str) -> float:
+    return one(intensity.ridge(column(accelerator(gpu).peak[math]), accelerator(gpu).bandwidth))
+
+
+def tile_fill(batch: float, share: float, tile: float) -> float:
+    tiles = intensity.expected_tiles(column(batch), share, tile)
+    return one(intensity.tile_fill(column(batch), share, tile, tiles))
+
+
 # --- GLM 5.2 ------------------------------------------------------------------------------------------------------
 
 
@@ -195,10 +204,13 @@ MEASURES: dict[str, Callable[[Inputs], float]] = {
     "G6-01": lambda _: glm_sum("flops", 1) / glm_weights_gb(1),
     "G6-02": lambda i: glm_sum("flops", i["batch"]) / glm_weights_gb(i["batch"]),
     "G6-03": lambda i: glm_sum("flops", i["batch"]) / glm_sum("hbm_bytes", i["batch"]),
-    "G6-04": lambda _: accelerator("h100-sxm").peak["fp8"] / accelerator("h100-sxm").bandwidth,
+    "G6-04": lambda _: ridge_of("h100-sxm", "fp8"),
     "G6-05": lambda i: glm_weights_gb(i["b2"]) / glm_weights_gb(i["b1"]),
-    "G7-02": lambda i: one(ffn.expert_flops(column(i["batch"]), i["topk"], 1, column(i["experts"]), column(1))) / 2,
-    "G7-03": lambda i: i["tile_m"] / (one(ffn.expert_flops(column(1), i["topk"], 1, column(i["experts"]), column(1))) / 2),
+    "G7-02": lambda i: one(intensity.tokens_per_expert(column(i["batch"]), i["topk"], i["experts"])),
+    "G7-03": lambda i: i["tile_m"] / one(intensity.tokens_per_expert(column(1), i["topk"], i["experts"])),
+    "G7-04": lambda i: tile_fill(i["batch"], i["p"], i["m"]),
+    "G7-05": lambda i: one(intensity.tile_intensity(column(i["tile_m"]), 1.0)) / ridge_of("h100-sxm", "fp8"),
+    "G7-06": lambda i: one(intensity.expert_ridge_batch(ridge_of("h100-sxm", "fp8"), 1.0, i["topk"], column(i["experts"]))),
     "G9-02": lambda i: sequence_bytes(i["ctx_tokens"], name="glm-5.2") / 1e9,
     # promise, end-to-end latency
     "S1.1-01": lambda _: Scenario().sla_ttft_ms,
@@ -223,7 +235,7 @@ MEASURES: dict[str, Callable[[Inputs], float]] = {
     "S6.1-11": lambda i: prompt_ms(i["s_tokens"], 0),
     "S6.1-12": lambda _: prompt_ms(2048, 1),
     "S6.1-13": lambda _: ttft_ms(2048),
-    "S6.1-14": lambda _: accelerator("h100-sxm").peak["bf16"] / accelerator("h100-sxm").bandwidth,
+    "S6.1-14": lambda _: ridge_of("h100-sxm", "bf16"),
     "S6.1-15": lambda _: memory_bound_up_to(context=0),
     "S6.1-16": lambda i: prompt_flops(i["s_tokens"], "prefill") / prompt_flops(i["s_tokens"]),
     "S6.1-17": lambda _: next(s for s in range(53_390, 53_420) if prompt_flops(s, "prefill") >= prompt_flops(s, "weights")),
