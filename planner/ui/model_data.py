@@ -20,6 +20,9 @@ from planner.units import DASH, GB, gigabytes, show, significant, whole
 from planner.work import Column
 
 MEGA: Final = 1e6
+STOPS: Final = 29
+"""Points of a curve that answer the pointer: over batch every power of two and one between."""
+
 TEXTS: Final = {
     "growth": ("at", "experts", "weights", "token"),
     "intensity": ("at", "with", "without", "flops", "bytes"),
@@ -209,10 +212,12 @@ def _line(x: Column, y: Column, name: str) -> list[Row]:
 
 
 def _stops(x: Column, texts: Sequence[Row]) -> list[Row]:
-    """Each point with the stretch of a logarithmic axis that it answers for, and its texts."""
-    spots = x.tolist()
+    """Every so many points, with the stretch of a logarithmic axis that each answers for, and its texts."""
+    wanted = np.round(np.geomspace(x[0], x[-1], STOPS))
+    at = np.unique(np.abs(x[:, None] - wanted).argmin(axis=0)).tolist()
+    spots = [float(x[each]) for each in at]
     edges = [spots[0], *(sqrt(one * other) for one, other in pairwise(spots)), spots[-1]]
-    return [(spot, left, right, *said) for spot, left, right, said in zip(spots, edges, edges[1:], texts, strict=False)]
+    return [(spot, *edge, *texts[each]) for spot, edge, each in zip(spots, pairwise(edges), at, strict=True)]
 
 
 def _limit(at: float, label: str, x: Column) -> Row:

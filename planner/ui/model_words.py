@@ -93,6 +93,8 @@ def parameters(found: Anatomy) -> str:
 
 def counted(found: Anatomy) -> str:
     """What total and active mean here."""
+    if found.setting.model.nominal_params is not None:
+        return "Active: all of them, the output head included."
     table = (
         "The embedding is the output head too."
         if found.setting.model.tied
@@ -153,11 +155,16 @@ def per_token(found: Anatomy) -> str:
     return f"{each} a token at this context. Bytes: weights, cache, index{written}. {stand_in(found)}".strip()
 
 
+def kept(found: Anatomy) -> str:
+    """What attention caches in this model."""
+    return next((part.name for part in found.setting.cache if part.name in ("keys and values", "latent")), "cache")
+
+
 def reads(found: Anatomy) -> str:
     """What a sequence reads and stores at the scenario's context."""
     here = found.reads_here
     sizes = (
-        ("of keys, values or latent", here.cache),
+        (f"of {kept(found)}", here.cache),
         ("of index keys", here.index),
         ("of recurrent state (there and back)", here.state),
     )
