@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.anatomy_parts import Part, parts_of
 from planner.anatomy_steps import (
+    USUAL_LONGEST,
     Phase,
     Reads,
     Steps,
@@ -29,6 +30,7 @@ from planner.candidates import candidates
 from planner.catalog.kernel_laws import bf16_peak
 from planner.evaluate import evaluate_setting
 from planner.physics.ffn import distinct_experts
+from planner.physics.forward import Placed
 from planner.physics.intensity import (
     expected_tiles,
     expert_ridge_batch,
@@ -102,6 +104,21 @@ class Routing:
 
 
 @dataclass(frozen=True, eq=False)
+class Depth:
+    """A decode step at one context.
+
+    Attributes:
+        context: tokens behind a sequence.
+        here: the step at the batch of the sentences.
+        limit: intensity that no batch exceeds; inf when nothing but weights is read [FLOP/B].
+    """
+
+    context: float
+    here: Steps
+    limit: float
+
+
+@dataclass(frozen=True, eq=False)
 class Anatomy:
     """A model under a scenario.
 
@@ -114,7 +131,8 @@ class Anatomy:
         stored_weights: weight bytes that a step reads once every expert is hit [B].
         routing, routing_here: experts over `BATCHES`, and at `batch`; None without experts.
         roof: corner of the accelerator.
-        limit: intensity that no batch exceeds; inf when nothing but weights is read [FLOP/B].
+        limit: intensity that no batch exceeds at this context [FLOP/B].
+        far: a step at a long context, for comparison; None where the scenario's is as long or the model admits less.
         crossing, weights_crossing: first batch at the ridge with all bytes and with weights alone; None = beyond the search.
         reads, reads_here: cache reads over context, and at `context`.
         prompt, decode: a whole prompt and one step.
@@ -132,6 +150,7 @@ class Anatomy:
     routing_here: Routing | None
     roof: Roof
     limit: float
+    far: Depth | None
     crossing: int | None
     weights_crossing: int | None
     reads: Reads
@@ -166,8 +185,7 @@ def anatomy_of(scenario: Scenario) -> Anatomy:
     placed = alone(setting)
     context, (batch, served) = setting.decoding.context, operating_batch(setting)
     roof = roof_of(setting.gpu, weights_precision(setting))
-    lone, here = steps_of(placed, ONE, context), steps_of(placed, batch * ONE, context)
-    grown = lone.activations + lone.cache + lone.index
+    at = depth_of(placed, batch, context)
     return Anatomy(
         setting=setting,
         parts=parts_of(setting.model),
@@ -175,19 +193,35 @@ def anatomy_of(scenario: Scenario) -> Anatomy:
         served=served,
         context=context,
         steps=steps_of(placed, BATCHES, context),
-        here=here,
+        here=at.here,
         stored_weights=first(weight_reads(placed, np.full(1, 1e9))),
         routing=routing_of(setting, roof, BATCHES),
         routing_here=routing_of(setting, roof, batch * ONE),
         roof=roof,
-        limit=first(intensity(lone.flops, grown)) if grown[0] else float("inf"),
+        limit=at.limit,
+        far=far_of(placed, setting, batch),
         crossing=crossing(lambda b: steps_of(placed, b, context).intensity, roof.ridge),
         weights_crossing=crossing(lambda b: steps_of(placed, b, context).weights_intensity, roof.ridge),
         reads=reads_of(placed, setting, lengths(setting)),
         reads_here=reads_of(placed, setting, context * ONE),
         prompt=prompt_of(placed, setting),
-        decode=Phase(float(batch), first(here.flops), first(here.moved)),
+        decode=Phase(float(batch), first(at.here.flops), first(at.here.moved)),
     )
+
+
+def depth_of(placed: Placed, batch: int, context: float) -> Depth:
+    """A step at one context, and the intensity that it approaches: that of what one more sequence adds."""
+    lone = steps_of(placed, ONE, context)
+    grown = lone.activations + lone.cache + lone.index
+    limit = first(intensity(lone.flops, grown)) if grown[0] else float("inf")
+    return Depth(context, steps_of(placed, batch * ONE, context), limit)
+
+
+def far_of(placed: Placed, setting: Setting, batch: int) -> Depth | None:
+    """A step at 128 Ki tokens."""
+    admitted = setting.model.max_len is None or setting.model.max_len >= USUAL_LONGEST
+    longer = setting.decoding.context < USUAL_LONGEST
+    return depth_of(placed, batch, USUAL_LONGEST) if admitted and longer else None
 
 
 def operating_batch(setting: Setting) -> tuple[int, bool]:

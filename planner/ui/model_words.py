@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from planner.anatomy import TILES, Anatomy, Routing
-from planner.anatomy_steps import Phase
+from planner.anatomy_steps import Phase, Steps
 from planner.serving.decode import LARGEST_BATCH
 from planner.ui.model_bars import billions, side_of
 from planner.ui.model_data import megabytes
@@ -149,10 +149,29 @@ def met(batch: int | None) -> str:
 
 
 def per_token(found: Anatomy) -> str:
-    """Operations of one token, and what counts as moved."""
-    each = show(found.decode.flops / found.decode.tokens / 1e9, "GFLOP")
-    written = " and what matrices read and write beside them" if found.here.activations.any() else ""
-    return f"{each} a token at this context. Bytes: weights, cache, index{written}. {stand_in(found)}".strip()
+    """Operations of one token, here and at a long context, and what counts as moved."""
+    here = found.here
+    kinds = (
+        ("cache", here.cache),
+        ("index", here.index),
+        ("what matrices read and write beside them", here.activations),
+    )
+    moved = f"Bytes: {joined(['weights', *(name for name, size in kinds if size.any())])}."
+    return " ".join(filter(None, (f"{operations(here)} a token at this context.", far(found), moved, stand_in(found))))
+
+
+def operations(here: Steps) -> str:
+    """Operations of one token of a step."""
+    return show(float(here.flops[0] / here.batch[0]) / 1e9, "GFLOP")
+
+
+def far(found: Anatomy) -> str:
+    """The same batch at a long context; empty where there is none to compare with."""
+    if found.far is None:
+        return ""
+    here = found.far.here
+    ratio, limit = show(float(here.intensity[0]), "FLOP/B"), significant(found.far.limit)
+    return f"At {spaced(found.far.context)} tokens: {operations(here)} a token, {ratio} at this batch, at most {limit}."
 
 
 def kept(found: Anatomy) -> str:

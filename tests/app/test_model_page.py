@@ -72,6 +72,12 @@ def test_glm_tells_the_article() -> None:
         assert words in page
 
 
+def test_glm_at_a_usual_context_is_compared_with_the_articles() -> None:
+    page = said(opened("model=glm-5.2&weights=fp8&profile=textbook&at_batch=128"))
+    assert "At 131,072 tokens: 125 GFLOP a token, 19.0 FLOP/B at this batch, at most 141." in page
+    assert "Bytes: weights, cache and index." in page
+
+
 @pytest.mark.parametrize("query", LINKS.values(), ids=LINKS)
 def test_the_answer_comes_first(query: str) -> None:
     at = opened(query)

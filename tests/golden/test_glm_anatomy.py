@@ -91,3 +91,12 @@ def test_tiles_of_64_rows_fill_in_the_mean_at_batch_2048(glm: Anatomy) -> None:
     assert glm.routing.full_fill == pytest.approx(0.681748, abs=1e-6)
     assert glm.routing.tile_intensity == 128
     assert glm.routing.ridge_batch == pytest.approx(9452, abs=2)
+
+
+def test_the_usual_context_is_compared_with_the_articles(glm: Anatomy) -> None:
+    """A plan of 1,024 tokens in and 256 out still shows what 131,072 tokens of context do."""
+    far = anatomy_of(ARTICLE.with_(isl=1024)).far
+    assert far.here.flops[0] / 128e9 == pytest.approx(125.4, abs=0.1)
+    assert far.here.intensity[0] == pytest.approx(19.025, rel=1e-3)
+    assert far.limit == pytest.approx(141, abs=0.5)
+    assert glm.far is None
