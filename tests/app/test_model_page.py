@@ -191,6 +191,15 @@ def test_every_dataset_of_a_specification_is_delivered_with_its_fields(name: str
     assert json.dumps(spec("light")) == before
 
 
+@pytest.mark.parametrize(
+    ("query", "labels"), [(GLM, {"ridge 591 FLOP/B", "limit with cache 141"}), (LATENT, {"ridge 412 FLOP/B"})]
+)
+def test_the_limit_is_drawn_where_it_is_below_the_ridge(query: str, labels: set[str]) -> None:
+    tables = model_data.intensity(anatomy_of(from_link(query)))
+    assert set(tables["levels"]["label"].to_pylist()) == labels
+    assert tables["limits"].num_rows == (0 if query == GLM else 1)
+
+
 def test_both_bars_are_filled_and_name_every_part() -> None:
     found = anatomy_of(from_link(GLM))
     parts = model_bars.parameters(found)["parts"].to_pylist()
