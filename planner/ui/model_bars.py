@@ -106,7 +106,7 @@ def parameter_table(found: Anatomy) -> list[Row]:
         (
             name,
             f"{params / BILLION:,.3f}",
-            f"{100 * params / found.total:.1f} %",
+            f"{100 * params / found.total:.2f} %",
             f"{active / BILLION:,.3f}" if active else DASH,
         )
         for name, params, active in (*parts, ("All", found.total, found.active))

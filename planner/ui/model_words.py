@@ -63,7 +63,7 @@ def spaced(tokens: float) -> str:
 
 def batch_is(found: Anatomy) -> str:
     """Where a batch comes from that no plan serves."""
-    return "as asked" if found.setting.scenario.at_batch else "an example, nothing is served as planned"
+    return "as asked" if found.setting.scenario.at_batch else "an example, as this plan serves none"
 
 
 def peak_name(found: Anatomy) -> str:
