@@ -63,10 +63,10 @@ format: $(DEV)
 bench: $(DEV)
 	@$(PY) -m pytest tests/bench --benchmark-min-rounds=10 --benchmark-max-time=2 --benchmark-columns=min,median,iqr,rounds $(PYTEST_ARGS)
 
-# FORMULAS and NOMENCLATURE come from the code, VALIDATION from the accuracy tests.
+# FORMULAS and NOMENCLATURE come from the code, VALIDATION from the accuracy tests, SOURCES from the golden cases.
 docs: $(DEV)
 	@$(PY) .ci/docs.py
-	@$(PY) -m pytest tests/accuracy --update-docs --quiet || [ $$? -eq 5 ]
+	@$(PY) -m pytest tests/accuracy tests/golden/test_sources_document.py --update-docs --quiet || [ $$? -eq 5 ]
 
 screenshots: $(DEV)
 	@$(PY) .ci/screenshots.py

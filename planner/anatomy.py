@@ -31,15 +31,8 @@ from planner.catalog.kernel_laws import bf16_peak
 from planner.evaluate import evaluate_setting
 from planner.physics.ffn import distinct_experts
 from planner.physics.forward import Placed
-from planner.physics.intensity import (
-    expected_tiles,
-    expert_ridge_batch,
-    intensity,
-    ridge,
-    tile_fill,
-    tile_intensity,
-    tokens_per_expert,
-)
+from planner.physics.intensity import intensity, ridge
+from planner.physics.tiles import expected_tiles, expert_ridge_batch, tile_fill, tile_intensity, tokens_per_expert
 from planner.physics.weights import stored_bytes
 from planner.serving.decode import LARGEST_BATCH, largest_batch
 from planner.setting import Setting, resolve
@@ -78,7 +71,7 @@ class Roof:
 
 
 @dataclass(frozen=True, eq=False)
-class Routing:
+class Experts:
     """Routed experts over batch, columns of shape (m,).
 
     Attributes:
@@ -146,8 +139,8 @@ class Anatomy:
     steps: Steps
     here: Steps
     stored_weights: float
-    routing: Routing | None
-    routing_here: Routing | None
+    routing: Experts | None
+    routing_here: Experts | None
     roof: Roof
     limit: float
     far: Depth | None
@@ -257,8 +250,8 @@ def crossing(measure: Callable[[Column], Column], corner: float) -> int | None:
     return None if found > LARGEST_BATCH else found
 
 
-def routing_of(setting: Setting, roof: Roof, batch: Column) -> Routing | None:
-    """Routing at batches of shape (m,), for the kind of experts that most layers have; None for a dense model."""
+def routing_of(setting: Setting, roof: Roof, batch: Column) -> Experts | None:
+    """Experts at batches of shape (m,), for the kind of experts that most layers have; None for a dense model."""
     found = [(group.ffn, group.count) for group in setting.model.groups if isinstance(group.ffn, ExpertFFN)]
     if not found:
         return None
@@ -267,7 +260,7 @@ def routing_of(setting: Setting, roof: Roof, batch: Column) -> Routing | None:
     share = tokens_per_expert(ONE, top_k, count)
     width = stored_bytes(weights_precision(setting), setting.convention) * ONE
     full = np.ceil(TILES[0] / share)
-    return Routing(
+    return Experts(
         count=feed.count,
         top_k=feed.top_k,
         layers=sum(layers for _, layers in found),
@@ -284,4 +277,5 @@ def routing_of(setting: Setting, roof: Roof, batch: Column) -> Routing | None:
 
 def fill_of(batch: Column, share: Column, tile: float) -> Column:
     """Share of the rows of an expert's tiles that hold a token under random routing."""
-    return tile_fill(batch, share, tile * ONE, expected_tiles(batch, share, tile * ONE))
+    rows = tile * ONE
+    return tile_fill(batch * share, rows, expected_tiles(batch, share, rows))

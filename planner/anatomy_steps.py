@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from planner.physics import forward, kv, passes
-from planner.physics.ffn import Skew, distinct_experts
+from planner.physics.ffn import Routing, distinct_experts
 from planner.physics.forward import Placed
 from planner.physics.intensity import intensity
 from planner.physics.passes import Pass
@@ -93,7 +93,7 @@ class Phase:
 
 def alone(setting: Setting) -> Placed:
     """The model on one imaginary device that holds all of it; no rank is slower than others."""
-    return forward.place(replace(setting.machine, skew=Skew(None, 0.0)), layout())
+    return forward.place(replace(setting.machine, routing=Routing(None, 0.0, 0.0)), layout())
 
 
 def total_of(entries: Iterable[Entry], field: str, like: Column) -> Column:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from planner.specs.accelerator import Accelerator
 from planner.specs.layout import Column, Layout
 from planner.specs.model import (
     Attention,
@@ -21,9 +20,6 @@ from planner.specs.model import (
 )
 
 Flags = npt.NDArray[np.bool_]
-
-UNKNOWN_DOMAIN = 8
-"""Largest TP where the scale-up domain is not known: the devices of a usual host."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +48,22 @@ class Rule:
     name: str
     reason: str
     broken: Callable[[Layout], Flags]
-    unpriced: bool = False
-    """The layout exists and its memory is known; only its speed is not modelled."""
+    by_engine: bool = False
+    """It is the engine that does not offer the layout; memory and speed of it are known."""
 
 
-def rules(model: ModelSpec, gpu: Accelerator) -> tuple[Rule, ...]:
-    """Every rule that a layout of this model on this accelerator must keep, in the order in which they are reported."""
-    return (*_head_rules(model), *_width_rules(model), *_expert_rules(model), *_domain_rules(gpu), *_unpriced_rules())
+def rules(model: ModelSpec) -> tuple[Rule, ...]:
+    """Every rule that a layout of this model must keep, in the order in which they are reported."""
+    return (
+        *_head_rules(model),
+        *_width_rules(model),
+        *_expert_rules(model),
+        *_context_rules(model),
+        _stage_rule(model),
+    )
 
 
 Broken = Callable[[Layout], Flags]
-
-
-def _unpriced_rules() -> tuple[Rule, ...]:
-    """Degrees whose communication is not modelled: refused rather than priced as free."""
-    fields = ("pp", "dp", "cp", "dcp")
-    return tuple(Rule(f, f"{f} above 1 is not modelled yet: use {f}=1", _above(f, 1), unpriced=True) for f in fields)
 
 
 def _head_rules(model: ModelSpec) -> tuple[Rule, ...]:
@@ -109,13 +105,37 @@ def _expert_rules(model: ModelSpec) -> tuple[Rule, ...]:
     return (Rule("ep", "ep above 1 needs a mixture of experts; this model has none", _above("ep", 1)), divides)
 
 
-def _domain_rules(gpu: Accelerator) -> tuple[Rule, ...]:
-    """Tensor parallelism stays inside the scale-up domain: what crosses it is not priced yet."""
-    if gpu.scale_up_domain is None:
-        reason = f"tp above {UNKNOWN_DOMAIN} on {gpu.name}, whose scale-up domain is unknown"
-        return (Rule("domain", reason, _above("tp", UNKNOWN_DOMAIN)),)
-    reason = f"tp exceeds the scale-up domain of {gpu.scale_up_domain} × {gpu.name}"
-    return (Rule("domain", reason, _above("tp", gpu.scale_up_domain)),)
+def _context_rules(model: ModelSpec) -> tuple[Rule, ...]:
+    """Decode context parallelism shares a context among tensor-parallel ranks that hold copies of the same heads."""
+    divides = Rule("dcp", "dcp does not divide tp", lambda layout: _uneven_parts(layout.tp, layout.dcp))
+    shards = sorted({_cache_shards(group.attention) for group in model.groups if _keeps_context(group.attention)})
+    text = "dcp above tp / {} would cut the context of ranks that hold different KV heads"
+    return (divides, *(Rule("dcp", text.format(n), _beyond_copies(n)) for n in shards))
+
+
+def _keeps_context(attention: Attention | None) -> bool:
+    """Whether a block caches every token, so that its cache can be cut along the context."""
+    return attention is not None and not isinstance(attention, LinearAttention)
+
+
+def _cache_shards(attention: Attention | None) -> int:
+    """Ways that tensor parallelism divides a block's cache before ranks hold copies."""
+    return attention.kv_heads if isinstance(attention, GroupedAttention) else 1
+
+
+def _beyond_copies(shards: int) -> Broken:
+    """Whether more ranks share a context than hold copies of the same heads."""
+    return lambda layout: layout.dcp > np.maximum(layout.tp / np.minimum(layout.tp, shards), 1.0)
+
+
+def _stage_rule(model: ModelSpec) -> Rule:
+    """Every pipeline stage has a layer."""
+    return Rule("pp", f"pp exceeds the {model.layers} layers", _above("pp", model.layers))
+
+
+def _uneven_parts(whole: Column, parts: Column) -> Flags:
+    """Whether a degree does not divide another."""
+    return np.asarray(np.mod(whole, parts) != 0.0)
 
 
 def _above(field: str, limit: int) -> Broken:

@@ -10,9 +10,11 @@ from planner.candidates import Flags, Rule, refusals, rules
 from planner.physics import kv, memory
 from planner.physics.weights import weight_bytes
 from planner.plan import BINDS, Codes, Column
+from planner.pools import prefill_pool, transfer
 from planner.serving import decode, goodput, prefill
-from planner.setting import DISAGGREGATED_REASON, Setting
+from planner.setting import Setting
 from planner.specs.layout import Layout
+from planner.support import layout_rules, refusal
 from planner.work import ONE
 
 REASONS = (
@@ -24,7 +26,7 @@ REASONS = (
     "isl + osl exceeds the longest sequence that the model or engine admits",
     "the engine does not serve this weight precision",
     "the engine does not offer this cache precision",
-    DISAGGREGATED_REASON,
+    "weights and one prompt do not fit on the prefill pool's devices",
     "the batch is larger than the cache pool holds",
     "the batch is larger than the engine's limit of running sequences",
     "TTFT or TPOT is above the promise at this batch",
@@ -69,13 +71,13 @@ class Speed:
 
 @dataclass(frozen=True)
 class Limits:
-    """Largest batches by each limit, and which layout rule is broken (−1 = none), shape (n, 1)."""
+    """Largest batches by each limit, which rule is broken (−1 = none), and whether it is the engine's; shape (n, 1)."""
 
     held: Column
     by_sla: Column
     seats: Column
     broken: Codes
-    unpriced: Flags
+    by_engine: Flags
 
     @property
     def largest(self) -> Column:
@@ -97,10 +99,26 @@ class Bounds:
 def bounds(setting: Setting, layout: Layout) -> Bounds:
     """Memory, clock and largest batches of layouts of shape (n, 1)."""
     clock = decode.clock(setting.decoding, layout)
-    found = rules(setting.model, setting.gpu)
+    found = rules_of(setting)
     space = room(setting, layout)
     unloaded = unloaded_ttft(setting, clock)
     return Bounds(clock, found, space, unloaded, _limits(setting, clock, found, space, unloaded))
+
+
+def rules_of(setting: Setting) -> tuple[Rule, ...]:
+    """What a layout must keep: rules of the model, then what the engine does not offer (the textbook has no engine)."""
+    asked, engine = setting.scenario, setting.engine
+    if not setting.convention.overheads:
+        return rules(setting.model)
+    refused = refusal(engine, setting.model, asked)
+    whole = [] if refused is None else [Rule("engine", refused.reason, _everywhere, by_engine=True)]
+    offered = (Rule(e.name, e.reason, e.broken, by_engine=True) for e in layout_rules(engine, setting.model, asked))
+    return (*rules(setting.model), *whole, *offered)
+
+
+def _everywhere(layout: Layout) -> Flags:
+    """A rule that every layout breaks."""
+    return np.ones(layout.devices.shape, dtype=np.bool_)
 
 
 def room(setting: Setting, layout: Layout) -> Room:
@@ -108,44 +126,69 @@ def room(setting: Setting, layout: Layout) -> Room:
     convention, asked = setting.convention, setting.scenario
     physical = setting.gpu.memory if convention.marketing_memory else setting.gpu.physical_memory
     usable = memory.usable_bytes(physical, setting.utilisation)
-    weights = weight_bytes(setting.model, setting.machine.formats, layout, float(asked.redundant), convention)
+    weights = loaded_weights(setting, layout)
     counted = setting.utilisation if setting.engine.budget == "total" else 1.0
     hidden = (physical - setting.gpu.engine_memory) * counted
     seats = float(setting.max_seqs)
     space = memory.workspace(setting.engine, weights, setting.model.vocab, layout.tp, seats, hidden, convention)
     pool = memory.pool_bytes(setting.engine, physical, setting.utilisation, weights, space)
-    length = float(asked.isl + asked.osl)
-    full, mean = sequence(setting, layout, length), sequence(setting, layout, asked.isl + asked.osl / 2.0)
+    length, slots = float(asked.isl + asked.osl), setting.draft.slots
+    full, mean = (
+        sequence(setting, layout, length + slots),
+        sequence(setting, layout, asked.isl + asked.osl / 2.0 + slots),
+    )
+    shared = shared_bytes(setting, layout)
     paging = convention.cache_utilisation
     exact = replace(setting.allocation, block=1)
-    token = kv.sequence_bytes(setting.cache, length * ONE, layout.tp, layout.pp, layout.dcp, exact) / length
+    token = kv.sequence_bytes(setting.cache, length * ONE, layout.tp, layout.pp, layout.context_ways, exact) / length
+    token = token * (1.0 + setting.draft.share)
     tokens = memory.tokens_held(pool, token, paging, setting.allocation.block)
-    held = memory.sequences_held(pool, full, paging, layout.dp)
-    held_mean = memory.sequences_held(pool, mean, paging, layout.dp)
+    held = memory.sequences_held(pool, full, shared, paging, layout.dp)
+    held_mean = memory.sequences_held(pool, mean, shared, paging, layout.dp)
     return Room(physical, usable, weights, space, pool, token, tokens, held, held_mean)
 
 
 def sequence(setting: Setting, layout: Layout, tokens: float) -> Column:
-    """Cache bytes of one sequence of a length on one rank."""
-    return kv.sequence_bytes(setting.cache, tokens * ONE, layout.tp, layout.pp, layout.dcp, setting.allocation)
+    """Cache bytes of one sequence of a length on one rank, a draft model's included."""
+    held = kv.sequence_bytes(setting.cache, tokens * ONE, layout.tp, layout.pp, layout.context_ways, setting.allocation)
+    return held * (1.0 + setting.draft.share)
+
+
+def loaded_weights(setting: Setting, layout: Layout) -> Column:
+    """Weights on the fullest device, prediction layers or a draft model included where tokens are drafted [B]."""
+    copies, draft = float(setting.scenario.redundant), setting.draft
+    held = weight_bytes(setting.model, setting.machine.formats, layout, copies, setting.convention, mtp=draft.own)
+    return held * (1.0 + draft.share)
+
+
+def shared_bytes(setting: Setting, layout: Layout) -> Column:
+    """Cache bytes of the cached prefix, whole blocks, that all sequences of a rank share; recurrent states are not shared."""
+    block = setting.allocation.block
+    tokens = float(np.floor(setting.prompt.cached / block) * block)
+    return sequence(setting, layout, tokens) - sequence(setting, layout, 0.0)
 
 
 def unloaded_ttft(setting: Setting, clock: decode.Clock) -> Column:
     """TTFT of a lone request on an idle replica [s]."""
+    pool = prefill_pool(setting)
+    if pool is not None:
+        return pool.prompt + transfer(setting, pool, clock.placed.layout).seconds
     time = prefill.prompt_seconds(clock.placed, setting.profile, setting.prompt)
     served = setting.profile
     return prefill.unloaded_ttft(time, served.ttft_fixed, served.ttft_factor, served.ttft_ceiling)
 
 
-def half_step(setting: Setting, step: Column) -> Column:
-    """The running step that an arriving request waits half of; none in the textbook, which has no running engine."""
-    return step if setting.convention.overheads else np.zeros(1)
+def running_step(setting: Setting, clock: decode.Clock, tpot: Column) -> Column:
+    """The step that an arriving request waits half of; none in the textbook, which has no running engine [s]."""
+    if not setting.convention.overheads:
+        return np.zeros(1)
+    return decode.step_of(clock, tpot)
 
 
 def speed_at(setting: Setting, clock: decode.Clock, batch: Column, unloaded: Column) -> Speed:
     """TPOT, TTFT, throughput and goodput at given batches."""
     tpot, _ = decode.tpot(clock, batch)
-    ttft = prefill.ttft_seconds(unloaded, half_step(setting, tpot))
+    ttft = prefill.ttft_seconds(unloaded, running_step(setting, clock, tpot))
     rate = goodput.output_rate(batch, tpot)
     asked = setting.scenario
     good = goodput.good_rate(rate, tpot, ttft, promised_tpot(setting), asked.sla_ttft_ms / 1e3)
@@ -161,11 +204,18 @@ def _limits(setting: Setting, clock: decode.Clock, found: tuple[Rule, ...], spac
     """The largest batch by cache, by promise and by the engine's seats."""
     layout = clock.placed.layout
     shape = layout.tp.shape
-    seats = min(setting.max_seqs, setting.token_budget) if setting.convention.overheads else np.inf
+    seats = seats_of(setting)
     broken = refusals(found, layout)
-    unpriced = np.isin(broken, [index for index, rule in enumerate(found) if rule.unpriced])
+    by_engine = np.isin(broken, [index for index, rule in enumerate(found) if rule.by_engine])
     by_sla = _largest_by_sla(setting, clock, unloaded)
-    return Limits(space.held, by_sla, np.broadcast_to(seats * layout.dp, shape), broken, unpriced)
+    return Limits(space.held, by_sla, np.broadcast_to(seats * layout.dp, shape), broken, by_engine)
+
+
+def seats_of(setting: Setting) -> float:
+    """Most sequences of one attention rank: the engine's limit, and its tokens a step over those of a sequence."""
+    if not setting.convention.overheads:
+        return float("inf")
+    return float(min(setting.max_seqs, setting.token_budget // (setting.scenario.spec + 1)))
 
 
 def _largest_by_sla(setting: Setting, clock: decode.Clock, unloaded: Column) -> Column:
@@ -174,7 +224,7 @@ def _largest_by_sla(setting: Setting, clock: decode.Clock, unloaded: Column) -> 
 
     def keeps(batch: Column) -> Flags:
         tpot, _ = decode.tpot(clock, batch)
-        ttft = prefill.ttft_seconds(unloaded, half_step(setting, tpot))
+        ttft = prefill.ttft_seconds(unloaded, running_step(setting, clock, tpot))
         return np.asarray((tpot <= sla_tpot) & (ttft <= sla_ttft))
 
     return decode.largest_batch(keeps, clock.placed.layout.tp.shape)
@@ -189,7 +239,8 @@ def binding(setting: Setting, known: Bounds, following: Column) -> tuple[Codes, 
     promise = np.where(_first_token_breaks(setting, known, following), CODE["ttft"], CODE["tpot"])
     slow = np.where(promise == CODE["ttft"], SLOW_FIRST, SLOW_TOKEN)
     cases: list[tuple[object, object, object]] = [
-        (limits.broken >= 0, CODE["layout"], len(REASONS) + limits.broken),
+        ((limits.broken >= 0) & ~limits.by_engine, CODE["layout"], len(REASONS) + limits.broken),
+        (limits.by_engine, CODE["engine"], len(REASONS) + limits.broken),
         (engine != OK, CODE["layout" if engine == NOT_HERE else "engine"], engine),
         (space.pool <= 0.0, CODE["weights"], NO_ROOM),
         (space.held < 1.0, CODE["kv"], NO_SEQUENCE),
@@ -205,14 +256,15 @@ def binding(setting: Setting, known: Bounds, following: Column) -> tuple[Codes, 
 
 def _first_token_breaks(setting: Setting, known: Bounds, following: Column) -> Flags:
     """Whether the next larger batch breaks the TTFT promise while TPOT still holds."""
-    ttft = prefill.ttft_seconds(known.unloaded, half_step(setting, following))
+    ttft = prefill.ttft_seconds(known.unloaded, running_step(setting, known.clock, following))
     return np.asarray((ttft > setting.scenario.sla_ttft_ms / 1e3) & (following <= promised_tpot(setting)))
 
 
 def engine_reason(setting: Setting) -> int:
     """Why the engine does not serve this scenario at all; OK when it does."""
     asked, engine = setting.scenario, setting.engine
-    if asked.prefill == "disaggregated":
+    pool = prefill_pool(setting)
+    if pool is not None and not pool.fits:
         return NOT_HERE
     if setting.max_len is not None and asked.isl + asked.osl > setting.max_len:
         return TOO_LONG

@@ -11,21 +11,20 @@ from planner.catalog.engines import engine
 from planner.catalog.models import model
 from planner.catalog.prices import default_price, prices
 from planner.catalog.profiles import profile
-from planner.physics.ffn import Skew
+from planner.physics.ffn import Routing
 from planner.physics.forward import Machine
 from planner.physics.kv import Allocation, CacheComponent, cache_components
 from planner.physics.memory import allocation_rules
 from planner.physics.weights import formats
 from planner.serving.decode import Decoding
 from planner.serving.prefill import Prompt, prompt
+from planner.serving.speculative import Draft
 from planner.specs.accelerator import Accelerator, DefaultPrice, Price
 from planner.specs.engine import Engine
 from planner.specs.model import ModelSpec
 from planner.specs.precision import CACHE
 from planner.specs.profile import Conventions, Profile, conventions
 from planner.specs.scenario import Scenario
-
-DISAGGREGATED_REASON = "prefill=disaggregated is not modelled yet: use colocated or excluded"
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,21 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class DraftMemory:
+    """What drafting keeps in memory beside the model.
+
+    Attributes:
+        own: whether the model's own multi-token-prediction layers draft (their weights and cache are loaded).
+        share: a separate draft model's weights and cache over the model's; 0 with own layers or without a draft.
+        slots: cache slots that a sequence needs for tokens not yet verified [tokens].
+    """
+
+    own: bool = False
+    share: float = 0.0
+    slots: float = 0.0
+
+
+@dataclass(frozen=True)
 class Setting:
     """All categories of one scenario, resolved, and the numbers that engines default to."""
 
@@ -60,6 +74,7 @@ class Setting:
     allocation: Allocation
     prompt: Prompt
     decoding: Decoding
+    draft: DraftMemory
     utilisation: float
     max_seqs: int
     token_budget: int
@@ -87,12 +102,21 @@ def assemble(
     clock = profile(scenario.profile, gpu, scenario.engine, engine_version=engine_version)
     convention = conventions(scenario.profile)
     cache = CACHE[scenario.kv]
-    skew = Skew(scenario.imbalance, clock.expert_imbalance)
-    machine = Machine(spec, formats(spec, scenario.weights, convention), cache, skew, convention)
+    routing = Routing(scenario.imbalance, clock.expert_popularity, float(scenario.redundant))
+    machine = Machine(
+        spec,
+        formats(spec, scenario.weights, convention),
+        cache,
+        routing,
+        convention,
+        clock.links.domain,
+        clock.links.wire,
+    )
     budget = scenario.token_budget or rules.token_budget
     work = prompt(scenario.isl, scenario.prefix, scenario.chunk, budget if convention.overheads else float("inf"))
     context = scenario.isl + scenario.osl / 2.0
     here = work if scenario.prefill == "colocated" else None
+    memory = draft_memory(scenario, spec)
     return Setting(
         scenario=scenario,
         model=spec,
@@ -101,16 +125,34 @@ def assemble(
         profile=clock,
         convention=convention,
         machine=machine,
-        cache=cache_components(spec, cache, convention.index_key_bytes),
+        cache=cache_components(spec, cache, convention.index_key_bytes, mtp=memory.own),
         allocation=allocation_rules(rules, budget, convention),
         prompt=work,
-        decoding=Decoding(machine, clock, context, float(scenario.osl), here),
+        decoding=Decoding(machine, clock, context, float(scenario.osl), here, draft_of(scenario), scenario.overlap),
+        draft=memory,
         utilisation=_utilisation(scenario, rules, convention),
         max_seqs=scenario.max_seqs or rules.max_num_seqs,
         token_budget=budget,
         max_len=scenario.max_len or spec.max_len,
         cost=cost_of(scenario),
     )
+
+
+def draft_of(scenario: Scenario) -> Draft | None:
+    """How tokens are drafted; None without speculative decoding."""
+    return Draft(float(scenario.spec), scenario.accept, scenario.draft) if scenario.spec else None
+
+
+def draft_memory(scenario: Scenario, spec: ModelSpec) -> DraftMemory:
+    """What drafting keeps in memory: the model's own prediction layers, else a draft model of its share of the cost.
+
+    A decode step at small batches is bound by reading weights, so a draft that costs a share of a step is taken to hold
+    that share of the model's weights and cache.
+    """
+    if scenario.spec == 0:
+        return DraftMemory()
+    own = bool(spec.mtp)
+    return DraftMemory(own, 0.0 if own else scenario.draft, float(scenario.spec))
 
 
 def _utilisation(scenario: Scenario, rules: Engine, convention: Conventions) -> float:

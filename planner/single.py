@@ -14,7 +14,7 @@ from planner.physics import forward, passes
 from planner.physics.roofline import bound_by, entry_seconds, terms
 from planner.plan import BINDS, CurvePoint, LedgerRow, Plan, Plans
 from planner.provenance import assumptions, sources
-from planner.rows import Bounds, bounds, speed_at
+from planner.rows import Bounds, bounds, seats_of, speed_at
 from planner.serving.decode import rank_batch
 from planner.setting import Setting, resolve
 from planner.specs.layout import layout
@@ -85,7 +85,7 @@ def _value(row: Plans, name: str) -> bool | int | float | None:
 
 def _grid(setting: Setting, row: Plans) -> np.ndarray:
     """Batches of the curve: 1 up to half beyond the furthest limit, and every limit itself."""
-    seats = min(setting.max_seqs, setting.token_budget) if setting.convention.overheads else 1
+    seats = seats_of(setting) if setting.convention.overheads else 1
     limits = [row.b_max[0], row.b_max_kv[0], row.b_max_sla[0], row.batch[0], 8.0]
     finite = [float(x) for x in limits if np.isfinite(x) and 1 <= x <= 65_536]
     top = min(1.5 * max(*finite, float(min(seats, 256))), 65_536.0)

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from planner.candidates import Flags
+from planner.money import Money, money
 from planner.plan import Codes, Column, Plans
 from planner.rows import (
     NOT_HERE,
@@ -26,8 +27,9 @@ from planner.rows import (
     engine_reason,
     speed_at,
 )
-from planner.serving import cost, decode
+from planner.serving import decode
 from planner.setting import Setting
+from planner.specs.scenario import Scenario
 
 
 def table(setting: Setting, known: Bounds, batch: Column | None) -> Plans:
@@ -61,21 +63,21 @@ class Verdicts:
     overloaded: Flags
 
 
-def _verdicts(setting: Setting, known: Bounds, batch: Column, speed: Speed) -> Verdicts:
+def _verdicts(setting: Setting, known: Bounds, batch: Column, speed: Speed, cash: Money) -> Verdicts:
     """Verdicts of layouts at batches."""
     asked, limits = setting.scenario, known.limits
     engine = engine_reason(setting)
-    placed = (known.space.held >= 1.0) & ((limits.broken < 0) | limits.unpriced)
-    timed = placed & (limits.broken < 0) & (engine != NOT_HERE)
-    overloaded = _overloaded(setting, speed)
+    placed = (known.space.held >= 1.0) & ((limits.broken < 0) | limits.by_engine)
+    timed = placed & (engine != NOT_HERE)
+    overloaded = _overloaded(setting, cash)
     return Verdicts(
         timed=timed,
         fits=placed & (batch <= limits.held),
-        engine_ok=np.isin(engine, (OK, NOT_HERE)) & (batch <= limits.seats) & ((limits.broken < 0) | limits.unpriced),
+        engine_ok=np.isin(engine, (OK, NOT_HERE)) & (batch <= limits.seats) & (limits.broken < 0),
         keeps=timed & (speed.good > 0.0) & ~overloaded,
         speaks=timed & (asked.osl > 1),
         flows=timed & (asked.osl > 1 or asked.prefill == "colocated"),
-        sized=timed & ((speed.good > 0.0) | (asked.qps == 0) | (asked.fix_replicas is not None)),
+        sized=timed & ((speed.good > 0.0) | (asked.qps == 0) | _is_fixed(asked)),
         overloaded=overloaded,
     )
 
@@ -91,25 +93,17 @@ def _batch_reason(reason: Codes, limits: Limits, batch: Column, overloaded: Flag
     return np.where((reason == OK) | (late & (over == OVER_POOL)), over, reason)
 
 
-def _overloaded(setting: Setting, speed: Speed) -> Flags:
-    """Whether a fixed number of replicas carries less than is asked of them."""
+def _is_fixed(asked: Scenario) -> bool:
+    """Whether the scenario names how many replicas decode."""
+    return asked.fix_replicas is not None or asked.decode_workers is not None
+
+
+def _overloaded(setting: Setting, cash: Money) -> Flags:
+    """Whether a fixed number of replicas or prefill workers carries less than is asked of them."""
     asked = setting.scenario
-    if asked.fix_replicas is None:
-        return np.zeros(speed.rate.shape, dtype=bool)
-    return np.asarray(asked.qps * asked.osl > asked.fix_replicas * speed.rate)
-
-
-def _money(setting: Setting, devices: Column, speed: Speed) -> tuple[Column, Column, Column, Column]:
-    """Serving replicas, $/h, $ per million output tokens and per million good tokens."""
-    asked, priced = setting.scenario, setting.cost
-    needed = cost.replicas_needed(asked.qps, float(asked.osl), speed.rate, asked.load)
-    serving = needed if asked.fix_replicas is None else np.full(np.shape(needed), float(asked.fix_replicas))
-    price = np.nan if priced.price is None else priced.price
-    billed = cost.billed_devices((serving + asked.spare) * devices, float(priced.instance))
-    dollars = cost.dollars_per_hour(billed, price)
-    served = cost.served_rate(asked.qps, float(asked.osl), serving, speed.rate)
-    good = np.where(speed.good > 0.0, served, 0.0)
-    return serving, dollars, cost.dollars_per_million(dollars, served), cost.dollars_per_million(dollars, good)
+    if asked.fix_replicas is None and asked.decode_workers is None and asked.prefill_workers is None:
+        return np.zeros(cash.capacity.shape, dtype=bool)
+    return np.asarray(asked.qps * asked.osl > cash.capacity)
 
 
 def _flat(shape: tuple[int, ...], column: object) -> np.ndarray:
@@ -127,8 +121,8 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
     layout, space, limits = known.clock.placed.layout, known.space, known.limits
     asked, devices = setting.scenario, layout.devices
     shape = np.broadcast_shapes(layout.tp.shape, batch.shape)
-    serving, dollars, per_output, per_good = _money(setting, devices, speed)
-    is_ = _verdicts(setting, known, batch, speed)
+    cash = money(setting, devices, speed)
+    is_ = _verdicts(setting, known, batch, speed, cash)
     good = np.where(is_.keeps & is_.fits & is_.engine_ok, speed.good, 0.0)
     low, high = setting.profile.band
     flat, valid = partial(_flat, shape), partial(_valid, shape)
@@ -142,8 +136,8 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
         tp=flat(layout.tp), pp=flat(layout.pp), dp=flat(layout.dp),
         ep=flat(layout.ep), cp=flat(layout.cp), dcp=flat(layout.dcp),
         gpus_per_replica=flat(devices),
-        replicas=valid(serving + asked.spare, is_.sized),
-        gpus=valid((serving + asked.spare) * devices, is_.sized),
+        replicas=valid(cash.serving + asked.spare, is_.sized),
+        gpus=valid(cash.devices, is_.sized),
         physical_bytes=flat(space.physical),
         usable_bytes=flat(space.usable),
         withheld_bytes=flat(space.physical - space.usable),
@@ -158,17 +152,17 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
         b_max_kv=flat(space.held),
         b_max_kv_mean=flat(space.held_mean),
         b_max_sla=valid(limits.by_sla, is_.timed),
-        b_max=flat(np.where(is_.timed & (engine_reason(setting) == OK), limits.largest, 0.0)),
+        b_max=flat(np.where(is_.timed & (limits.broken < 0) & (engine_reason(setting) == OK), limits.largest, 0.0)),
         batch=flat(batch),
         tpot_ms=valid(speed.tpot * 1e3, is_.speaks),
         ttft_ms=valid(speed.ttft * 1e3, is_.timed),
         ttft_unloaded_ms=valid(speed.unloaded * 1e3, is_.timed),
         output_tok_s=valid(speed.rate, is_.flows),
         goodput_tok_s=valid(good, is_.flows),
-        goodput_tok_s_gpu=valid(good / devices, is_.flows),
+        goodput_tok_s_gpu=valid(good / cash.productive, is_.flows),
         tpot_low_ms=valid(speed.tpot * 1e3 * low, is_.speaks),
         tpot_high_ms=valid(speed.tpot * 1e3 * high, is_.speaks),
-        usd_per_hour=valid(dollars, is_.sized),
-        usd_per_m_output=valid(per_output, is_.flows & is_.sized),
-        usd_per_m_goodput=valid(per_good, is_.flows & (good > 0.0)),
+        usd_per_hour=valid(cash.dollars, is_.sized),
+        usd_per_m_output=valid(cash.per_output, is_.flows & is_.sized),
+        usd_per_m_goodput=valid(cash.per_good, is_.flows & (good > 0.0)),
     )  # fmt: skip

@@ -18,12 +18,13 @@ class Work:
     """One operator on one device, per launch.
 
     Attributes:
-        kind: operator kind (`gemm`, `experts`, `attn_decode` … or `all_reduce`).
+        kind: operator kind (`gemm`, `experts`, `attn_decode` …, a kind of `comms.LINK_KINDS`, or `host`).
         precision: kernel precision (`bf16`, `fp8` …), chooses law and peak.
         flops: floating-point operations of one launch [FLOP].
         hbm_bytes: bytes that one launch moves between memory and chip [B].
         launches: how often the pass launches it.
-        link_bytes: payload of one collective [B]; messages: group size of the collective (1 = none).
+        link_bytes: what one launch puts on one link [B]; messages: group size of a collective (1 = none), messages in
+            sequence of an exchange between domains.
         length: prompt length that prefill attention's efficiency depends on [tokens]; 0 elsewhere.
     """
 

@@ -7,14 +7,14 @@ import tomllib
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from planner.catalog.accelerators import MIB, PRESETS
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator
-from planner.specs.engine import Budget, Engine
+from planner.specs.engine import TECHNIQUES, Budget, Demand, Engine, LayoutLaw, Refusal
 from planner.units import GIB
 
 STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -80,6 +80,40 @@ class EraRecord(BaseModel):
         return self
 
 
+CONDITION = (
+    r"^((spec|redundant|tp|pp|dp|ep|cp|dcp)(>\d+)?|overlap|prefix|chunk|(prefill|weights|kv)=[a-z0-9-]+"
+    r"|latent|grouped|linear|sparse|shared-index|mtp)$"
+)
+"""How a record spells one condition of a refusal; see `specs.engine.Refusal`."""
+
+Condition = Annotated[str, Field(pattern=CONDITION)]
+Sentence = Annotated[str, Field(min_length=20)]
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}(-\d{2})?$")]
+
+
+class RefusalRecord(BaseModel):
+    """One `[[refuses]]` of a file."""
+
+    model_config = STRICT
+
+    when: tuple[Condition, ...] = Field(min_length=1)
+    unless: tuple[Condition, ...] = ()
+    reason: Sentence
+    source: Sentence
+    date: Day
+
+
+class DemandRecord(BaseModel):
+    """One `[[demands]]` of a file."""
+
+    model_config = STRICT
+
+    law: LayoutLaw
+    reason: Sentence
+    source: Sentence
+    date: Day
+
+
 class EngineRecord(BaseModel):
     """One file of `presets/engines`."""
 
@@ -97,6 +131,22 @@ class EngineRecord(BaseModel):
     """Device that the defaults are shown for when none is named [MiB of the driver]."""
     sources: dict[str, str]
     eras: tuple[EraRecord, ...] = Field(min_length=1)
+    offers: dict[str, Sentence]
+    refuses: tuple[RefusalRecord, ...]
+    demands: tuple[DemandRecord, ...]
+    unverified: tuple[Sentence, ...]
+
+    @model_validator(mode="after")
+    def _decided(self) -> Self:
+        """Every technique is offered with a source, refused outright, or named as not verified."""
+        alone = {item.when[0] for item in self.refuses if len(item.when) == 1 and not item.unless}
+        named = {text.partition(":")[0] for text in self.unverified}
+        wrong = [
+            name for name in TECHNIQUES if [name in group for group in (self.offers, alone, named)].count(True) != 1
+        ]
+        if wrong or set(self.offers) - set(TECHNIQUES):
+            raise ValueError(f"each technique is offered, refused or unverified, once: {', '.join(wrong)}")
+        return self
 
     @model_validator(mode="after")
     def _ascending(self) -> Self:
@@ -223,4 +273,8 @@ def from_record(record: EngineRecord, era: EraRecord, chosen: DeviceDefaults, de
         budget=record.budget,
         since=era.since,
         vendors=record.vendors,
+        offers=record.offers,
+        refuses=tuple(Refusal(**item.model_dump()) for item in record.refuses),
+        demands=tuple(Demand(**item.model_dump()) for item in record.demands),
+        unverified=record.unverified,
     )

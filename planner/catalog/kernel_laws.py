@@ -104,13 +104,35 @@ def laws(look: Lookup) -> dict[tuple[str, str], Law]:
 
 
 def _timed(look: Lookup, kind: str, precision: str) -> Law:
-    """One law from the kernel tables, as served on this accelerator."""
+    """One law from the kernel tables, as served on this accelerator; a published one goes first where none was timed."""
+    published = _published(look, kind)
+    if published is not None:
+        return published
     record, owner = _record(look, kind, precision)
     law = _serve(record.as_law(), kind, look.engine)
     law = _at_home(law, record, look, kind, precision, owner)
     remarks = [*_remarks(record, look, precision, owner), law.note]
     tag = law.tag if record.precision == precision else "borrowed"
     return replace(law, tag=tag, note="; ".join(remark for remark in remarks if remark))
+
+
+def _published(look: Lookup, kind: str) -> Law | None:
+    """The law that the accelerator's makers published, at its own 16-bit peak and bandwidth."""
+    found = (r for r in serving().published if r.kind == kind and look.accelerator.id in r.accelerators)
+    record = next(found, None)
+    if record is None:
+        return None
+    return Law(
+        floor=record.floor_us * 1e-6,
+        eff_bw=record.eff_bw,
+        eff_flops=record.eff_flops,
+        p=record.p,
+        peak=look.peaks["bf16"],
+        bandwidth=look.accelerator.bandwidth,
+        tag="published",
+        source=record.source,
+        note=record.note,
+    )
 
 
 def _record(look: Lookup, kind: str, precision: str) -> tuple[LawRecord, str]:
@@ -220,28 +242,33 @@ def _home(look: Lookup, precision: str) -> Law:
 
 def all_reduce(look: Lookup) -> CollectiveLaw:
     """All-reduce inside a scale-up domain, as served."""
-    record, owner = collective(look)
-    law = record.as_collective()
+    law = collective_law(look, "all_reduce")
     alpha_factor = serving().constant["all_reduce_floor_factor"].of(look.engine)
+    return replace(law, alpha=tuple(alpha * alpha_factor for alpha in law.alpha))
+
+
+def collective_law(look: Lookup, op: str) -> CollectiveLaw:
+    """A collective inside a scale-up domain, as timed alone, on the link of the accelerator planned for."""
+    record, owner = collective(look, op)
+    law = record.as_collective()
     bus_factor = _bus_factor(look, record)
     away = owner != look.accelerator.id
     return replace(
         law,
-        alpha=tuple(alpha * alpha_factor for alpha in law.alpha),
         bus_bandwidth=tuple(bus * bus_factor for bus in law.bus_bandwidth),
         tag="borrowed" if away else law.tag,
         source=f"{law.source} on {owner}" if away else law.source,
     )
 
 
-def collective(look: Lookup) -> tuple[CollectiveRecord, str]:
-    """The all-reduce of this engine, NCCL's where it has none, and the accelerator it was timed on."""
-    owner = serving().pcie.accelerator if _needs_pcie(look) else look.lender
-    found = {record.engine: record for record in kernels(owner).collective if record.op == "all_reduce"}
+def collective(look: Lookup, op: str = "all_reduce") -> tuple[CollectiveRecord, str]:
+    """A collective of this engine, NCCL's where it has none, and the accelerator it was timed on."""
+    owner = serving().pcie.accelerator if needs_pcie(look) else look.lender
+    found = {record.engine: record for record in kernels(owner).collective if record.op == op}
     return found.get(look.engine) or found["nccl"], owner
 
 
-def _needs_pcie(look: Lookup) -> bool:
+def needs_pcie(look: Lookup) -> bool:
     """Whether a borrower's link is PCIe while its lender's is not."""
     own = look.accelerator.scale_up_bandwidth
     lent = kernels(look.lender).collective[0].link_gb_per_s * 1e9
@@ -249,9 +276,12 @@ def _needs_pcie(look: Lookup) -> bool:
 
 
 def _bus_factor(look: Lookup, record: CollectiveRecord) -> float:
-    """Own link over the lender's, times what measurements say; the lender's link where the own one is unknown."""
-    if not look.borrowed:
-        return 1.0
-    own = look.accelerator.scale_up_bandwidth or record.link_gb_per_s * 1e9
+    """Own link over the lender's, times what measurements say, for a collective."""
+    return link_factor(look, record.link_gb_per_s * 1e9) if look.borrowed else 1.0
+
+
+def link_factor(look: Lookup, lent: float) -> float:
+    """Own link over a lender's of `lent` [B/s], times what measurements say; 1 for a link that is unknown."""
+    own = look.accelerator.scale_up_bandwidth or lent
     measured = look.borrower.bus_factor if look.borrower else 1.0
-    return measured * own / (record.link_gb_per_s * 1e9)
+    return measured * own / lent

@@ -19,7 +19,7 @@ from planner.specs.profile import Kind, Law
 
 FOLDER = Path(__file__).resolve().parents[2] / "presets" / "profiles"
 
-UNITS = {"us": 1e-6, "ms": 1e-3, "1": 1.0}
+UNITS = {"us": 1e-6, "ms": 1e-3, "1": 1.0, "GB/s": 1e9}
 """Units of serving constants, in SI."""
 
 
@@ -194,6 +194,20 @@ class StandIn(Record):
     accelerator: str
 
 
+class PublishedLaw(Record):
+    """A kernel whose reached shares its makers published, on accelerators of which no kernel table exists."""
+
+    accelerators: tuple[str, ...]
+    kind: Kind
+    floor_us: float = Field(ge=0)
+    eff_bw: float = Field(gt=0, le=1)
+    eff_flops: float = Field(gt=0, le=1)
+    p: float = Field(ge=1)
+    date: str
+    source: str
+    note: str
+
+
 class Pcie(Record):
     """Accelerator whose collectives stand in for those of PCIe accelerators."""
 
@@ -212,6 +226,7 @@ class Serving(Record):
     band: Bands
     borrower: tuple[Borrower, ...]
     stand_in: tuple[StandIn, ...]
+    published: tuple[PublishedLaw, ...]
     pcie: Pcie
 
 

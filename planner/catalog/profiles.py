@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from planner.catalog.article import article
 from planner.catalog.kernel_laws import (
     ASSUMED_KINDS,
     LENDING_ENGINES,
@@ -27,7 +28,7 @@ def profile(profile_id: str, accelerator: Accelerator, engine_id: str, *, engine
     """All constants of one profile on one accelerator under one engine.
 
     Args:
-        profile_id: `measured` or `textbook`.
+        profile_id: `measured`, `textbook`, or `article` (the article's own tables; no scenario names it).
         accelerator: the accelerator planned for.
         engine_id: `vllm`, `sglang`, `trtllm` or `vllm-ascend`.
         engine_version: version of the engine; None = current, without the costs of any past version.
@@ -37,9 +38,11 @@ def profile(profile_id: str, accelerator: Accelerator, engine_id: str, *, engine
     """
     if profile_id == "textbook":
         return _textbook(accelerator)
+    if profile_id == "article":
+        return article(accelerator)
     if profile_id == "measured":
         return _measured(accelerator, engine_id, engine_version)
-    raise CatalogueError(f"profile {profile_id}: there are measured and textbook")
+    raise CatalogueError(f"profile {profile_id}: there are measured, textbook and article")
 
 
 @cache
@@ -65,7 +68,8 @@ def _measured(accelerator: Accelerator, engine_id: str, engine_version: str | No
         borrowed_from=look.lender if look.borrowed else None,
         notes=tuple(_notes(look, engine_id, era)),
         expert_layer_extra=_expert_layer_extra(look, era),
-        expert_imbalance=constant["expert_imbalance"].of(look.engine),
+        expert_popularity=constant["expert_popularity"].of(look.engine),
+        context_efficiency=constant["context_efficiency"].of(look.engine),
         ttft_fixed=constant["ttft_fixed"].of(look.engine),
         ttft_factor=constant["ttft_factor"].of(look.engine),
         ttft_ceiling=constant["ttft_ceiling"].of(look.engine),

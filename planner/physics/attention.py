@@ -17,10 +17,18 @@ from planner.work import ONE, ZERO, Column, Entry, Work
 EVERYTHING = float("inf")
 
 
-@formula("definition: a rank computes ceil(heads / tp) query heads", "FLOP")
-def decode_flops(rows: Column, heads: int, tp: Column, qk_width: float, v_width: float, read: Column) -> Column:
-    """Operations of decode attention in one layer: scores and weighted sum over the tokens read."""
-    local_heads = np.ceil(heads / tp)  # [heads]
+@formula(
+    "definition: a rank computes ceil(heads / tp) query heads, and those of its peers that share the context", "FLOP"
+)
+def decode_flops(
+    rows: Column, heads: int, tp: Column, dcp: Column, qk_width: float, v_width: float, read: Column
+) -> Column:
+    """Operations of decode attention in one layer: scores and weighted sum over the tokens read.
+
+    Decode context parallelism gathers the queries of `dcp` tensor-parallel ranks, each of which reads its own part of
+    the context for all of them.
+    """
+    local_heads = np.ceil(heads / tp) * dcp  # [heads]
     per_token = 2.0 * local_heads * (qk_width + v_width)  # [FLOP]
     return rows * per_token * read  # [FLOP]
 
@@ -74,14 +82,20 @@ class Site:
 
     Attributes:
         cache: cache precision.
-        tp, dcp: layout columns.
+        tp, dcp, cp: layout columns.
         convention: counting convention.
     """
 
     cache: Precision
     tp: Column
     dcp: Column
+    cp: Column
     convention: Conventions
+
+    @property
+    def ways(self) -> Column:
+        """Ways that cached context is cut along its length in decode."""
+        return self.dcp * self.cp
 
 
 def decode(attention: Attention | None, site: Site, step: Pass, count: int) -> list[Entry]:
@@ -100,9 +114,11 @@ def decode(attention: Attention | None, site: Site, step: Pass, count: int) -> l
 
 def _grouped_decode(gqa: GroupedAttention, site: Site, step: Pass, count: int) -> Entry:
     """Decode attention over keys and values of grouped heads."""
-    read = np.minimum(step.context, EVERYTHING if gqa.window is None else gqa.window) / site.dcp
+    read = np.minimum(step.context, EVERYTHING if gqa.window is None else gqa.window) / site.ways
     width = gqa.kv_heads * (gqa.head_dim + gqa.v_head_dim) * site.cache.bytes
-    flops = decode_flops(step.sequences * step.new_tokens, gqa.heads, site.tp, gqa.head_dim, gqa.v_head_dim, read)
+    flops = decode_flops(
+        step.sequences * step.new_tokens, gqa.heads, site.tp, site.dcp, gqa.head_dim, gqa.v_head_dim, read
+    )
     moved = decode_traffic(step.sequences, width, gqa.kv_heads, site.tp, read)
     name = "attention" if gqa.window is None else "attention (window)"
     return Entry(name, "kv", Work("attn_decode", site.cache.id, flops, moved, count * ONE, ZERO, ONE, ZERO))
@@ -111,15 +127,15 @@ def _grouped_decode(gqa: GroupedAttention, site: Site, step: Pass, count: int) -
 def _latent_decode(mla: LatentAttention, site: Site, step: Pass, count: int) -> list[Entry]:
     """Absorbed decode attention over the latent; with a sparse index it reads top-k tokens and scans the index."""
     limit = EVERYTHING if mla.index is None else mla.index.top_k
-    read = np.minimum(step.context, limit) / site.dcp
+    read = np.minimum(step.context, limit) / site.ways
     rows = step.sequences * step.new_tokens
-    flops = decode_flops(rows, mla.heads, site.tp, mla.kv_lora_rank + mla.rope_dim, mla.kv_lora_rank, read)
+    flops = decode_flops(rows, mla.heads, site.tp, site.dcp, mla.kv_lora_rank + mla.rope_dim, mla.kv_lora_rank, read)
     moved = decode_traffic(step.sequences, latent_bytes(mla, site.cache), 1, site.tp, read)
     core = Entry("attention", "kv", Work("mla_decode", site.cache.id, flops, moved, count * ONE, ZERO, ONE, ZERO))
     if mla.index is None or mla.index.heads == 0:
         return [core]
-    behind, keys = step.context / site.dcp, mla.index.dim * site.convention.index_key_bytes
-    scan_flops = decode_flops(rows, mla.index.heads, ONE, mla.index.dim, 0.0, behind)
+    behind, keys = step.context / site.ways, mla.index.dim * site.convention.index_key_bytes
+    scan_flops = decode_flops(rows, mla.index.heads, ONE, ONE, mla.index.dim, 0.0, behind)
     scanned = decode_traffic(step.sequences, keys, 1, site.tp, behind)
     return [core, Entry("index scan", "kv", _scan(scan_flops, scanned, count))]
 
@@ -132,20 +148,24 @@ def _scan(flops: Column, moved: Column, count: int) -> Work:
 def _state(state: LinearAttention, sequences: Column, tokens: Column, tp: Column, count: int) -> Work:
     """The recurrent update of `tokens` tokens over `sequences` sequences."""
     held = state.state_elements * state.state_bytes + state.conv_elements * 2.0
-    flops = decode_flops(tokens, state.state_shards, tp, 1.0, 1.0, state.state_elements / state.state_shards * ONE)
+    flops = decode_flops(tokens, state.state_shards, tp, ONE, 1.0, 1.0, state.state_elements / state.state_shards * ONE)
     moved = state_traffic(sequences, held, state.state_shards, tp)
     return Work("state", "bf16", flops, moved, count * ONE, ZERO, ONE, ZERO)
 
 
 def prefill(attention: Attention | None, site: Site, step: Pass, count: int) -> list[Entry]:
-    """Entries of the attention core for the prompt tokens of a pass, `count` layers; None has no core."""
+    """Entries of the attention core for the prompt tokens of a pass, `count` layers; None has no core.
+
+    Under context parallelism a rank holds 1/cp of the prompt's queries (dealt so that the causal work is even) and sees
+    all keys pass by.
+    """
     match attention:
         case GroupedAttention() as gqa:
             return [_grouped_prefill(gqa, site, step, count)]
         case LatentAttention() as mla:
             return _latent_prefill(mla, site, step, count)
         case LinearAttention() as state:
-            tokens = step.prompt_tokens
+            tokens = step.prompt_tokens / site.cp
             return [Entry("prefill state", "prefill", _state(state, np.minimum(tokens, 1.0), tokens, site.tp, count))]
         case _:
             return []
@@ -155,7 +175,7 @@ def _grouped_prefill(gqa: GroupedAttention, site: Site, step: Pass, count: int) 
     """Prefill attention over keys and values of grouped heads."""
     tokens, behind = step.prompt_tokens, step.prompt_behind
     limit = EVERYTHING if gqa.window is None else float(gqa.window)
-    pairs = attended_pairs(tokens, behind, limit, site.convention.causal)
+    pairs = attended_pairs(tokens, behind, limit, site.convention.causal) / site.cp
     width = gqa.kv_heads * (gqa.head_dim + gqa.v_head_dim) * site.cache.bytes
     flops = prefill_flops(pairs, gqa.heads, site.tp, gqa.head_dim, gqa.v_head_dim)
     moved = prefill_traffic(tokens, behind, width, gqa.kv_heads, site.tp)
@@ -167,14 +187,14 @@ def _latent_prefill(mla: LatentAttention, site: Site, step: Pass, count: int) ->
     """Prefill attention with the latent expanded to heads; a sparse index limits the pairs and scans all of them."""
     tokens, behind = step.prompt_tokens, step.prompt_behind
     limit = EVERYTHING if mla.index is None else float(mla.index.top_k)
-    pairs = attended_pairs(tokens, behind, limit, site.convention.causal)
+    pairs = attended_pairs(tokens, behind, limit, site.convention.causal) / site.cp
     flops = prefill_flops(pairs, mla.heads, site.tp, mla.nope_dim + mla.rope_dim, mla.v_head_dim)
     moved = prefill_traffic(tokens, behind, latent_bytes(mla, site.cache), 1, site.tp)
     work = Work("mla_prefill", site.cache.id, flops, moved, count * ONE, ZERO, ONE, tokens + behind)
     core = Entry("prefill attention", "prefill", work)
     if mla.index is None or mla.index.heads == 0:
         return [core]
-    every = attended_pairs(tokens, behind, EVERYTHING, site.convention.causal)
+    every = attended_pairs(tokens, behind, EVERYTHING, site.convention.causal) / site.cp
     scan_flops = prefill_flops(every, mla.index.heads, ONE, mla.index.dim, 0.0)
     scanned = prefill_traffic(tokens, behind, mla.index.dim * site.convention.index_key_bytes, 1, site.tp)
     return [core, Entry("prefill index scan", "prefill", _scan(scan_flops, scanned, count))]

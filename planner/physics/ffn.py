@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.formula import formula
-from planner.physics.weights import Formats, stored_bytes
+from planner.physics.weights import Formats, experts_per_rank, stored_bytes
 from planner.specs.layout import Layout
 from planner.specs.model import DenseFFN, ExpertFFN, FeedForward, Linear, linear_params
 from planner.specs.precision import Precision
@@ -18,12 +18,30 @@ ROW_PARALLEL = ("o", "down", "out_proj")
 """Kernels that tensor parallelism cuts along their inputs; the others are cut along their outputs."""
 
 
+RANKS_TABULATED = tuple(float(2**power) for power in range(11))
+NORMAL_MAXIMUM = (0.0, 0.5642, 1.0294, 1.4236, 1.7660, 2.0697, 2.3437, 2.5946, 2.8269, 3.0439, 3.2482)
+"""Expected largest of n independent standard normals, n as in `RANKS_TABULATED` (order statistics, by quadrature)."""
+
+
 @dataclass(frozen=True)
-class Skew:
-    """How unevenly experts are hit: the slowest rank's load over the mean as asked, or the excess that is expected."""
+class Routing:
+    """How unevenly tokens reach expert ranks.
+
+    Attributes:
+        asked: the slowest rank's load over the mean, when the scenario names it; None = expected.
+        spread: popularity of experts, standard deviation over mean (0 = uniform routing).
+        redundant: extra expert copies; engines place them on the popular experts, so that popularity evens out and
+            only the randomness of routing is left.
+    """
 
     asked: float | None
-    excess: float
+    spread: float
+    redundant: float
+
+    @property
+    def popularity(self) -> float:
+        """Spread of popularity that is left once popular experts have copies."""
+        return 0.0 if self.redundant else self.spread
 
 
 @formula("definition: two operations a weight and token", "FLOP")
@@ -46,18 +64,48 @@ def distinct_experts(count: int, top_k: int, tokens: Column) -> Column:
     return count * (1.0 - missed)  # [experts]
 
 
-@formula("fit to public serving measurements: the excess is reached at 8 expert ranks (0.25, range 0.0–0.6)", "1")
-def imbalance(ep: Column, excess: float) -> Column:
-    """Load of the slowest expert rank over the mean rank's."""
-    reached = np.minimum(1.0, np.log2(ep) / 3.0)  # [1]
-    return 1.0 + excess * reached  # [1]
+@formula("order statistics: expected largest of n independent standard normals, tabulated at powers of two", "1")
+def largest_deviation(ranks: Column) -> Column:
+    """Standard deviations by which the largest of several ranks is expected to exceed the mean."""
+    return np.interp(np.log2(ranks), np.log2(RANKS_TABULATED), NORMAL_MAXIMUM)  # [1]
+
+
+@formula("definition: ranks that hold an expert, at most one a stored copy", "ranks")
+def holding_ranks(count: int, redundant: float, ep: Column) -> Column:
+    """Expert ranks that hold any expert of a layer."""
+    return np.minimum(ep, count + redundant)  # [ranks]
+
+
+@formula("expected maximum over ranks of random routing (Poisson) and of popularity, which add in square", "1")
+def imbalance(routed: Column, copies: Column, ranks: Column, largest: Column, popularity: float) -> Column:
+    """Load of the slowest expert rank over the mean rank's.
+
+    `routed` = token-expert pairs of a layer, `copies` = experts stored on a rank, `largest` = deviations of the largest
+    of so many ranks. Within 15 % of a simulation from one pair a rank on; below that the slowest rank has a pair or two
+    whatever the formula says.
+    """
+    mean = routed / ranks  # [tokens]
+    chance = (1.0 - 1.0 / ranks) / np.maximum(mean, 1.0 / ranks)  # [1]
+    variance = chance + popularity**2 / copies  # [1]
+    deviation = largest * np.sqrt(variance)  # [1]
+    return np.minimum(1.0 + deviation, ranks)  # [1]
+
+
+@formula("expected maximum over ranks of the binomial number of stored experts that are hit, at least one", "experts")
+def rank_experts(distinct: Column, count: int, copies: Column, largest: Column) -> Column:
+    """Experts whose weights the slowest rank reads in one layer, when each is hit with the same chance."""
+    hit = distinct / count  # [1]
+    mean = copies * hit  # [experts]
+    deviation = largest * np.sqrt(mean * (1.0 - hit))  # [experts]
+    least = np.minimum(distinct, 1.0)  # [experts]
+    return np.clip(mean + deviation, least, copies)  # [experts]
 
 
 @formula("definition: the slowest rank's share of the distinct experts, at most what it stores", "experts")
-def rank_experts(distinct: Column, count: int, ep: Column, load: Column) -> Column:
-    """Experts whose weights the slowest rank reads in one layer."""
-    share = distinct / ep * load  # [experts]
-    return np.minimum(share, np.ceil(count / ep))  # [experts]
+def rank_experts_at(distinct: Column, count: int, copies: Column, load: Column) -> Column:
+    """Experts whose weights the slowest rank reads in one layer, for a load over the mean that is given."""
+    share = copies * distinct / count * load  # [experts]
+    return np.minimum(share, copies)  # [experts]
 
 
 @formula("definition: routed tokens · weights of an expert · 2, divided over ranks, the slowest one", "FLOP")
@@ -141,11 +189,28 @@ def kernel_entry(kernel: Kernel, tokens: Column) -> Entry:
 
 
 def place_feed_forward(
-    ffn: FeedForward, kinds: Formats, tp: Column, count: int, convention: Conventions
+    ffn: FeedForward, kinds: Formats, layout: Layout, count: int, convention: Conventions
 ) -> list[Kernel]:
     """The matrices of a feed-forward block that every token passes, under a layout."""
-    linears = ffn.linears if isinstance(ffn, DenseFFN) else ffn.shared + ffn.outer
-    return place(linears, kinds.dense, kinds, tp, count, convention)
+    if isinstance(ffn, DenseFFN):
+        return place(ffn.linears, kinds.dense, kinds, layout.tp, count, convention)
+    shared = [held_whole(k, ffn, kinds, layout, convention) for k in _shared(ffn, kinds, layout, count, convention)]
+    return [*shared, *place(ffn.outer, kinds.dense, kinds, layout.tp, count, convention)]
+
+
+def _shared(ffn: ExpertFFN, kinds: Formats, layout: Layout, count: int, convention: Conventions) -> list[Kernel]:
+    """Shared experts, split by tensor parallelism."""
+    return place(ffn.shared, kinds.dense, kinds, layout.tp, count, convention)
+
+
+def held_whole(kernel: Kernel, ffn: ExpertFFN, kinds: Formats, layout: Layout, convention: Conventions) -> Kernel:
+    """A kernel whose matrices every rank holds whole where tokens are dispatched, running them on its own tokens.
+
+    A rank's share of the tokens is 1/tp, so its operations and activations stay those of the split matrices.
+    """
+    parts = [linear for linear in ffn.shared if linear.kernel == kernel.name]
+    whole = linear_params(tuple(parts)) * stored_bytes(kinds.of(parts[0], kinds.dense), convention)
+    return replace(kernel, weights=np.where(layout.dispatches(ffn.top_k) > 0.0, whole, kernel.weights))
 
 
 def experts(
@@ -154,16 +219,27 @@ def experts(
     tokens: Column,
     layout: Layout,
     count: int,
-    skew: Skew,
+    routing: Routing,
     convention: Conventions,
 ) -> Entry:
     """Routed experts on the slowest rank, one grouped kernel in each of `count` layers, all tokens of the replica."""
     params = linear_params(ffn.expert)
-    load = imbalance(layout.ep, skew.excess) if skew.asked is None else skew.asked * ONE
-    distinct = distinct_experts(ffn.count, ffn.top_k, tokens)
-    touched = rank_experts(distinct, ffn.count, layout.ep, load)
-    flops = expert_flops(tokens, ffn.top_k, params, layout.ep * layout.expert_tp, load)
+    load, touched, ranks = slowest(ffn, tokens, layout.ep, routing)
+    flops = expert_flops(tokens, ffn.top_k, params, ranks * layout.expert_tp, load)
     weights = touched * params * stored_bytes(precision, convention) / layout.expert_tp
-    width = np.zeros(1) if convention.nominal_bytes else ffn.top_k * ffn.expert[0].inputs * 2.0 / layout.ep
+    width = np.zeros(1) if convention.nominal_bytes else ffn.top_k * ffn.expert[0].inputs * 2.0 / ranks
     moved = matrix_traffic(weights, tokens, width)
     return Entry("experts", "experts", Work("experts", precision.id, flops, moved, count * ONE, ZERO, ONE, ZERO))
+
+
+def slowest(ffn: ExpertFFN, tokens: Column, ep: Column, routing: Routing) -> tuple[Column, Column, Column]:
+    """Load over the mean and experts read on the slowest rank, and how many ranks hold experts."""
+    ranks = holding_ranks(ffn.count, routing.redundant, ep)
+    copies = experts_per_rank(ffn.count, routing.redundant, ep)
+    distinct = distinct_experts(ffn.count, ffn.top_k, tokens)
+    if routing.asked is not None:
+        load = routing.asked * ONE
+        return load, rank_experts_at(distinct, ffn.count, copies, load), ranks
+    largest = largest_deviation(ranks)
+    load = imbalance(tokens * ffn.top_k, copies, ranks, largest, routing.popularity)
+    return load, rank_experts(distinct, ffn.count, copies, largest), ranks

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.physics import attention, comms, ffn
+from planner.physics import attention, comms, context, ffn
 from planner.physics.passes import Pass
 from planner.physics.weights import Formats
 from planner.specs.layout import Layout
@@ -26,13 +26,23 @@ VECTOR_KERNELS = 3
 
 @dataclass(frozen=True)
 class Machine:
-    """The categories of a pass: what is fixed while layouts and batches vary."""
+    """The categories of a pass: what is fixed while layouts and batches vary.
+
+    Attributes:
+        model, formats, cache: what runs, and in which precisions.
+        routing: how unevenly experts are hit.
+        convention: counting convention.
+        domain: devices of one scale-up domain.
+        wire: bytes an element of expert dispatch and combine [B].
+    """
 
     model: ModelSpec
     formats: Formats
     cache: Precision
-    skew: ffn.Skew
+    routing: ffn.Routing
     convention: Conventions
+    domain: float
+    wire: tuple[float, float]
 
 
 @functools.cache
@@ -59,7 +69,8 @@ class Placed:
         kernels: matrices that every token passes, one entry a kernel; `stacks`: the same, stacked by precision.
         head: the output head; None for teaching models, whose one matrix includes it.
         experts, cores: routed experts and attention cores with the layers that have them.
-        blocks: attention and feed-forward blocks of the model, each of which ends in an all-reduce under TP.
+        blocks: blocks of the model that end in an all-reduce over TP: attention and dense feed-forward.
+        expert_blocks: blocks of experts, which end in one only where all ranks of a stage hold the same tokens.
     """
 
     machine: Machine
@@ -70,24 +81,26 @@ class Placed:
     experts: tuple[tuple[ExpertFFN, int], ...]
     cores: tuple[tuple[Attention, int], ...]
     blocks: int
+    expert_blocks: int
 
 
 def place(machine: Machine, layout: Layout) -> Placed:
     """Place a machine on layouts; columns are brought to shape (n, 1)."""
     layout = layout.tall
     attentions, feeds = distinct_blocks(machine.model.groups)
-    blocks = sum(count for _, count in attentions) + sum(count for _, count in feeds)
+    routed = sum(count for feed, count in feeds if isinstance(feed, ExpertFFN))
+    blocks = sum(count for _, count in attentions) + sum(count for _, count in feeds) - routed
     if machine.model.nominal_params is not None:
         whole = _nominal(machine, machine.model.nominal_params, layout)
-        return Placed(machine, layout, (whole,), ffn.stacked([whole]), None, (), attentions, blocks)
+        return Placed(machine, layout, (whole,), ffn.stacked([whole]), None, (), attentions, blocks, 0)
     kinds, convention = machine.formats, machine.convention
     kernels = [
         *(k for a, n in attentions for k in ffn.place(a.linears, kinds.attention, kinds, layout.tp, n, convention)),
-        *(k for f, n in feeds for k in ffn.place_feed_forward(f, kinds, layout.tp, n, convention)),
+        *(k for f, n in feeds for k in ffn.place_feed_forward(f, kinds, layout, n, convention)),
     ]
     experts = tuple((feed, count) for feed, count in feeds if isinstance(feed, ExpertFFN))
     head = _head(machine, layout)
-    return Placed(machine, layout, tuple(kernels), ffn.stacked(kernels), head, experts, attentions, blocks)
+    return Placed(machine, layout, tuple(kernels), ffn.stacked(kernels), head, experts, attentions, blocks, routed)
 
 
 def _nominal(machine: Machine, params: int, layout: Layout) -> ffn.Kernel:
@@ -110,54 +123,112 @@ def matrices(placed: Placed, step: Pass, *, together: bool = True) -> Ledger:
     kernel (for a reader). Both go through the same formulas.
     """
     kernels = placed.stacks if together else placed.kernels
-    entries = [ffn.kernel_entry(kernel, step.tokens) for kernel in kernels]
-    routed = [_routed(placed, feed, count, step.tokens) for feed, count in placed.experts]
-    return (*entries, *routed, *_logits(placed, step), *_small(placed, step))
+    local = local_tokens(step, placed.layout)
+    entries = [ffn.kernel_entry(kernel, local) for kernel in kernels]
+    everyone = replica_tokens(step, placed.layout)
+    routed = [_routed(placed, feed, count, everyone) for feed, count in placed.experts]
+    return (*entries, *routed, *_logits(placed, step, local), *_small(placed, local), *_travel(placed, step, everyone))
 
 
-def _routed(placed: Placed, feed: ExpertFFN, count: int, tokens: Column) -> Entry:
+def local_tokens(step: Pass, layout: Layout) -> Column:
+    """Tokens that pass through the matrices of one rank: its decoding ones, and its part of the prompt."""
+    return step.sequences * step.new_tokens + step.prompt_tokens / layout.cp
+
+
+def replica_tokens(step: Pass, layout: Layout) -> Column:
+    """Tokens of all attention ranks of a replica, which its experts share; a lone prompt is on one rank only."""
+    return step.tokens if step.alone else step.tokens * layout.dp
+
+
+def _routed(placed: Placed, feed: ExpertFFN, count: int, everyone: Column) -> Entry:
     """Routed experts of equal layers, for the tokens of all attention ranks of the replica."""
-    machine, layout = placed.machine, placed.layout
-    everyone = tokens * layout.dp
-    return ffn.experts(feed, machine.formats.experts, everyone, layout, count, machine.skew, machine.convention)
+    machine = placed.machine
+    precision, convention = machine.formats.experts, machine.convention
+    return ffn.experts(feed, precision, everyone, placed.layout, count, machine.routing, convention)
 
 
-def _logits(placed: Placed, step: Pass) -> tuple[Entry, ...]:
+def _logits(placed: Placed, step: Pass, local: Column) -> tuple[Entry, ...]:
     """The output head, for tokens that need logits."""
     if placed.head is None:
         return ()
     rows = step.sequences * step.new_tokens + step.prompts_ending
-    return (ffn.kernel_entry(placed.head, step.tokens if placed.machine.convention.head_all_tokens else rows),)
+    return (ffn.kernel_entry(placed.head, local if placed.machine.convention.head_all_tokens else rows),)
 
 
-def _small(placed: Placed, step: Pass) -> tuple[Entry, ...]:
+def _small(placed: Placed, local: Column) -> Ledger:
     """Vector kernels and all-reduces: left out by the textbook, which counts neither."""
-    machine = placed.machine
+    machine, layout = placed.machine, placed.layout
     if machine.convention.nominal_bytes:
         return ()
-    hidden, launches = machine.model.hidden, placed.blocks * ONE
-    moved = 6.0 * step.tokens * hidden
-    vectors = Work("elementwise", "bf16", ZERO, moved, VECTOR_KERNELS / 2.0 * launches, ZERO, ONE, ZERO)
-    reduce = comms.all_reduce("all-reduce", step.tokens, hidden, placed.layout.tp, launches)
-    return (Entry("norms and activations", "weights", vectors), reduce)
+    hidden, blocks = machine.model.hidden, placed.blocks + placed.expert_blocks
+    launches = VECTOR_KERNELS / 2.0 * blocks * ONE
+    vectors = Work("elementwise", "bf16", ZERO, 6.0 * local * hidden, launches, ZERO, ONE, ZERO)
+    reduced = placed.blocks + placed.expert_blocks * (1.0 - layout.apart)
+    reduce = comms.all_reduce("all-reduce", local * hidden * 2.0, layout.tp, machine.domain, reduced)
+    return (Entry("norms and activations", "weights", vectors), *reduce)
+
+
+def _travel(placed: Placed, step: Pass, everyone: Column) -> Ledger:
+    """How tokens get to experts and back, and from stage to stage; free in the textbook."""
+    if placed.machine.convention.nominal_bytes:
+        return ()
+    return (
+        *(e for feed, n in placed.experts for e in _expert_travel(placed, feed, n, everyone)),
+        *_stages(placed, step),
+    )
+
+
+def _expert_travel(placed: Placed, feed: ExpertFFN, count: int, everyone: Column) -> Ledger:
+    """Dispatch and combine where whole experts sit apart from the tokens, all-gather and reduce-scatter where split."""
+    machine, layout = placed.machine, placed.layout
+    hidden = machine.model.hidden
+    if not np.any(layout.apart):
+        return ()
+    own, dispatched = everyone / layout.stage, layout.dispatches(feed.top_k)
+    gathered = 2.0 * count * (layout.apart - dispatched)
+    buffer = everyone * hidden * 2.0
+    return (
+        *comms.exchange(own, feed.top_k, hidden, machine.wire, layout.ep, count * dispatched),
+        *comms.gather("expert gather and scatter", buffer, layout.stage, machine.domain, gathered),
+    )
+
+
+def _stages(placed: Placed, step: Pass) -> Ledger:
+    """Activations from pipeline stage to stage, each tensor-parallel rank sending its slice."""
+    layout, machine = placed.layout, placed.machine
+    if np.all(layout.pp <= 1.0):
+        return ()
+    message = local_tokens(step, layout) * machine.model.hidden * 2.0 / layout.tp
+    far = (
+        np.where(layout.stage > machine.domain, layout.pp, comms.domains_spanned(layout.devices, machine.domain)) - 1.0
+    )
+    return comms.hops("pipeline", message, layout.pp - 1.0 - far, far)
 
 
 def decode_cores(placed: Placed, step: Pass) -> Ledger:
-    """Attention cores of the decoding sequences of a pass."""
-    site = _site(placed)
-    return tuple(entry for block, count in placed.cores for entry in attention.decode(block, site, step, count))
+    """Attention cores of the decoding sequences of a pass, and what ranks that share a context exchange."""
+    site, domain = _site(placed), placed.machine.domain
+    cores = tuple(entry for block, count in placed.cores for entry in attention.decode(block, site, step, count))
+    if placed.machine.convention.nominal_bytes or np.all(site.ways <= 1.0):
+        return cores
+    travel = (context.decode_exchange(block, site, step, domain, count) for block, count in placed.cores)
+    return (*cores, *(entry for entries in travel for entry in entries))
 
 
 def prefill_cores(placed: Placed, step: Pass) -> Ledger:
-    """Attention cores of the prompt tokens of a pass."""
-    site = _site(placed)
-    return tuple(entry for block, count in placed.cores for entry in attention.prefill(block, site, step, count))
+    """Attention cores of the prompt tokens of a pass, and the ring of their keys and values."""
+    site, domain = _site(placed), placed.machine.domain
+    cores = tuple(entry for block, count in placed.cores for entry in attention.prefill(block, site, step, count))
+    if placed.machine.convention.nominal_bytes or np.all(site.cp <= 1.0):
+        return cores
+    travel = (context.prefill_exchange(block, site, step, domain, count) for block, count in placed.cores)
+    return (*cores, *(entry for entries in travel for entry in entries))
 
 
 def _site(placed: Placed) -> attention.Site:
     """Where attention cores run."""
     machine, layout = placed.machine, placed.layout
-    return attention.Site(machine.cache, layout.tp, layout.dcp, machine.convention)
+    return attention.Site(machine.cache, layout.tp, layout.dcp, layout.cp, machine.convention)
 
 
 def host(sequences: Column) -> Entry:
@@ -173,7 +244,7 @@ def forward(placed: Placed, step: Pass) -> Ledger:
         step: what the pass holds on one attention rank, columns that broadcast with the layouts.
 
     Returns:
-        Named entries of `Work`. Range of validity: one pipeline stage, context parallelism 1.
+        Named entries of `Work`, all stages of a pipeline one after another.
     """
     ledger = matrices(placed, step, together=False)
     if np.any(step.sequences > 0):

@@ -141,11 +141,11 @@ def kept_tokens(tokens: Column, window: float, slack: float, block: Column) -> C
 
 @formula("GQA: heads divide by TP up to the KV heads, then replicate; MLA: the latent never divides", "B")
 def component_bytes(
-    layers: Column, token_bytes: float, fixed_bytes: Column, shards: int, tp: Column, kept: Column
+    layers: Column, token_bytes: float, fixed_bytes: Column, shards: int, tp: Column, cut: Column, kept: Column
 ) -> Column:
-    """Bytes that one rank holds of one cache component of one sequence."""
+    """Bytes that one rank holds of one cache component of one sequence, its context cut `cut` ways along its length."""
     ways = np.minimum(tp, shards)  # [1]
-    sequence_bytes = token_bytes * kept + fixed_bytes  # [B]
+    sequence_bytes = token_bytes * kept / cut + fixed_bytes  # [B]
     return layers * sequence_bytes / ways  # [B]
 
 
@@ -158,14 +158,15 @@ def page_tokens(state_bytes: Column, token_bytes: Column, block: int) -> Column:
 
 
 def sequence_bytes(
-    parts: tuple[CacheComponent, ...], tokens: Column, tp: Column, pp: Column, dcp: Column, allocation: Allocation
+    parts: tuple[CacheComponent, ...], tokens: Column, tp: Column, pp: Column, cut: Column, allocation: Allocation
 ) -> Column:
     """Cache bytes of one sequence of a length on the rank that holds most of it.
 
     Args:
         parts: cache components of the model.
         tokens: sequence length [tokens], any shape that broadcasts with `tp`.
-        tp, pp, dcp: layout columns; the largest pipeline stage holds ceil(layers / pp) of each kind.
+        tp, pp: layout columns; the largest pipeline stage holds ceil(layers / pp) of each kind.
+        cut: ways that context parallelism (dcp · cp) cuts a sequence along its length.
         allocation: the engine's block and window rules.
     """
     total = np.zeros(np.broadcast_shapes(np.shape(tokens), np.shape(tp), np.shape(pp)))
@@ -175,7 +176,7 @@ def sequence_bytes(
         own = np.full(np.shape(tp), part.fixed_bytes)
         fixed = own if page is None or part.token_bytes else page * np.minimum(tp, part.shards)
         layers = np.ceil(part.layers / pp)
-        total = total + component_bytes(layers, part.token_bytes, fixed, part.shards, tp, kept) / dcp
+        total = total + component_bytes(layers, part.token_bytes, fixed, part.shards, tp, cut, kept)
     return total
 
 

@@ -54,11 +54,11 @@ def pool_of_free(
     return utilisation * free  # [B]
 
 
-@formula("definition, floored: whole sequences that a pool holds, on every attention rank", "sequences")
-def sequences_held(pool: Column, sequence: Column, paging: float, ranks: Column) -> Column:
-    """Sequences of one size that a replica's pools hold."""
-    usable_pool = np.maximum(pool, 0.0) * paging  # [B]
-    per_rank = np.floor(usable_pool / sequence)  # [sequences]
+@formula("definition, floored: whole sequences that a pool holds beside one copy of what they share", "sequences")
+def sequences_held(pool: Column, sequence: Column, shared: Column, paging: float, ranks: Column) -> Column:
+    """Sequences of one size that a replica's pools hold; blocks of a common prefix are stored once a rank."""
+    usable_pool = np.maximum(pool * paging - shared, 0.0)  # [B]
+    per_rank = np.floor(usable_pool / (sequence - shared))  # [sequences]
     return per_rank * ranks  # [sequences]
 
 

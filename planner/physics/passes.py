@@ -26,10 +26,12 @@ class Pass:
     prompt_tokens: Column
     prompt_behind: Column
     prompts_ending: Column
+    alone: bool = False
+    """One prompt on one attention rank while the others idle; otherwise every attention rank holds the same."""
 
     @property
     def tokens(self) -> Column:
-        """Tokens that pass through every matrix."""
+        """Tokens that an attention rank, or the ranks that share its context, take through every matrix."""
         return self.sequences * self.new_tokens + self.prompt_tokens
 
 
@@ -39,5 +41,5 @@ def decode_pass(sequences: Column, context: Column, new_tokens: Column = ONE) ->
 
 
 def prefill_pass(tokens: Column, behind: Column = ZERO, ending: Column = ONE) -> Pass:
-    """A step that only reads prompts."""
-    return Pass(ZERO, ONE, ZERO, tokens, behind, ending)
+    """A step that reads a lone prompt."""
+    return Pass(ZERO, ONE, ZERO, tokens, behind, ending, alone=True)

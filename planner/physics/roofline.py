@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from planner.formula import formula
+from planner.physics.comms import LINK_KINDS
+from planner.specs.links import Links
 from planner.specs.profile import Law, Profile
 from planner.work import Column, Entry, Ledger, Work
 
@@ -73,6 +75,21 @@ def collective_seconds(traffic: Column, ranks: Column, alpha: Column, bus_bandwi
     return (alpha + moving) * (ranks > 1.0)  # [s]
 
 
+@formula("alpha-beta law of messages that follow each other", "s")
+def message_seconds(link_bytes: Column, messages: Column, alpha: float, bandwidth: float) -> Column:
+    """Time to move bytes in several messages in sequence between two devices or domains."""
+    waiting = alpha * messages  # [s]
+    moving = link_bytes / bandwidth  # [s]
+    return waiting + moving  # [s]
+
+
+@formula("alpha-beta law of an exchange with experts, measured by the number of ranks", "s")
+def exchange_seconds(link_bytes: Column, alpha: Column, bandwidth: Column) -> Column:
+    """Time of one dispatch or combine; latency and bandwidth follow the ranks, not one over them."""
+    moving = link_bytes / bandwidth  # [s]
+    return alpha + moving  # [s]
+
+
 @formula("fit to public serving measurements: a constant a step and a cost a running sequence", "s")
 def host_seconds(host_step: float, host_sequence: float, sequences: Column) -> Column:
     """Host time of one step."""
@@ -101,14 +118,42 @@ def launch_seconds(work: Work, profile: Profile) -> Column:
     """Time of one launch of an operator [s]."""
     if work.kind == "host":
         return host_seconds(profile.host_step, profile.host_sequence, work.length)
-    if work.kind == "all_reduce":
-        alpha, bus_bandwidth = profile.links.all_reduce.constants(work.messages)
-        return collective_seconds(work.link_bytes, work.messages, alpha, bus_bandwidth)
+    if work.kind in LINK_KINDS:
+        return link_seconds(work, profile.links)
     compute, memory, law = terms(work, profile)
     seconds = overlapped_seconds(compute, memory, law)
     if work.kind == "experts" and work.precision == "fp8-block":
         return seconds + profile.expert_layer_extra
     return seconds + rise_seconds(memory, law.rise, law.rise_scale) if law.rise else seconds
+
+
+def link_seconds(work: Work, links: Links) -> Column:
+    """Time of one collective, message or exchange [s]."""
+    match work.kind:
+        case "all_reduce" | "gather":
+            law = links.all_reduce if work.kind == "all_reduce" else links.gather
+            return collective_seconds(work.link_bytes, work.messages, *law.constants(work.messages))
+        case "hop":
+            return message_seconds(work.link_bytes, work.messages, links.hop_alpha, links.hop_bandwidth)
+        case "nic":
+            return message_seconds(work.link_bytes, work.messages, links.out_alpha, links.out_bandwidth)
+        case _:
+            return _exchange_seconds(work, links)
+
+
+def _exchange_seconds(work: Work, links: Links) -> Column:
+    """Dispatch or combine by the faster of the two kernel families: engines pick by the number of tokens."""
+    small, large = (each.dispatch if work.kind == "dispatch" else each.combine for each in (links.small, links.large))
+    quick = exchange_seconds(work.link_bytes, *small.constants(work.messages))
+    bulk = exchange_seconds(work.link_bytes * _wider(work, links), *large.constants(work.messages))
+    return np.asarray(np.minimum(quick, bulk))
+
+
+def _wider(work: Work, links: Links) -> float:
+    """Bytes an element of the high-throughput family over those of the low-latency family."""
+    if work.kind == "dispatch":
+        return links.large.dispatch_bytes / links.small.dispatch_bytes
+    return links.large.combine_bytes / links.small.combine_bytes
 
 
 def entry_seconds(entry: Entry, profile: Profile) -> Column:
@@ -129,20 +174,27 @@ def pass_seconds(ledger: Ledger, profile: Profile) -> Column:
 
 
 def summed_seconds(ledger: Ledger, profile: Profile) -> Column:
-    """The law applied once: compute times add up, memory times add up, then the corner."""
+    """The law applied once: compute times add up, memory times add up, then the corner; host time comes on top."""
     compute, memory = np.zeros(1), np.zeros(1)
     for entry in ledger:
-        if entry.work.kind not in ("host", "all_reduce"):
+        if entry.work.kind not in (*LINK_KINDS, "host"):
             flops_time, bytes_time, _ = terms(entry.work, profile)
             compute = compute + over_kernels(entry.work.launches * flops_time)
             memory = memory + over_kernels(entry.work.launches * bytes_time)
-    return overlapped_seconds(compute, memory, profile.law("gemm", "bf16"))
+    return overlapped_seconds(compute, memory, profile.law("gemm", "bf16")) + _host(ledger, profile)
+
+
+def _host(ledger: Ledger, profile: Profile) -> Column:
+    """Host time of a pass [s]; none where the profile has none (the textbook)."""
+    if not profile.host_step and not profile.host_sequence:
+        return np.zeros(1)
+    return sum((launch_seconds(e.work, profile) for e in ledger if e.work.kind == "host"), np.zeros(1))
 
 
 def bound_by(entry: Entry, profile: Profile) -> str:
     """What most of an entry's time goes to, first row of the columns: compute, memory, link, floor or host."""
     work = entry.work
-    if work.kind in ("host", "all_reduce"):
+    if work.kind in (*LINK_KINDS, "host"):
         return "host" if work.kind == "host" else "link"
     compute, memory, law = terms(work, profile)
     parts = {"compute": _first(compute), "memory": _first(memory), "floor": law.floor}

@@ -117,7 +117,7 @@ def attention_bytes(attention: Attention | None, kinds: Formats, tp: Column, con
 def ffn_bytes(
     ffn: FeedForward | None, kinds: Formats, layout: Layout, redundant: float, convention: Conventions
 ) -> Column:
-    """Bytes of one feed-forward block on the fullest rank."""
+    """Bytes of one feed-forward block on the fullest rank; shared experts are whole where tokens are dispatched."""
     tp = layout.tp
     plain = stored_bytes(kinds.plain, convention)
     match ffn:
@@ -130,8 +130,10 @@ def ffn_bytes(
             padding = tile_padding(ffn.expert[0].shards, layout.expert_tp, tile)
             routed = expert_bytes(stored, linear_params(ffn.expert), width, layout.expert_tp) * padding
             vectors = expert_bytes(stored, ffn.expert_extra_params, plain, layout.expert_tp)
-            shared = linears_bytes(ffn.shared + ffn.outer, kinds.dense, kinds, tp, convention)
-            whole: Column = routed + vectors + shared + ffn.extra_params * plain
+            ways = np.where(layout.dispatches(ffn.top_k) > 0.0, 1.0, tp)
+            shared = linears_bytes(ffn.shared, kinds.dense, kinds, ways, convention)
+            outer = linears_bytes(ffn.outer, kinds.dense, kinds, tp, convention)
+            whole: Column = routed + vectors + shared + outer + ffn.extra_params * plain
             return whole
         case _:
             return np.zeros(np.broadcast_shapes(np.shape(tp), np.shape(layout.ep)))

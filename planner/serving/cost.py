@@ -28,10 +28,15 @@ def dollars_per_hour(devices: Column, price: float) -> Column:
     return devices * price  # [$/h]
 
 
-@formula("definition: what is asked when a rate is given, at most what serving replicas can do", "tokens/s")
-def served_rate(qps: float, osl: float, serving: Column, rate: Column) -> Column:
+@formula("definition: replicas that serve, each at its rate", "tokens/s")
+def fleet_rate(serving: Column, rate: Column) -> Column:
+    """Output tokens a second that all replicas together can deliver."""
+    return serving * rate  # [tokens/s]
+
+
+@formula("definition: what is asked when a rate is given, at most what the deployment can do", "tokens/s")
+def served_rate(qps: float, osl: float, capacity: Column) -> Column:
     """Output tokens a second that the deployment delivers."""
-    capacity = serving * rate  # [tokens/s]
     asked = qps * osl  # [tokens/s]
     return np.where(asked > 0.0, np.minimum(asked, capacity), capacity)  # [tokens/s]
 

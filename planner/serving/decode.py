@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.formula import formula
-from planner.physics import forward, passes
+from planner.physics import comms, forward, passes
 from planner.physics.forward import Machine, Placed
 from planner.physics.passes import Pass
 from planner.physics.roofline import pass_seconds
 from planner.serving.prefill import Prompt, prefill_share, times
+from planner.serving.speculative import Draft, expected_tokens, speculative_seconds
 from planner.specs.layout import Layout
 from planner.specs.profile import Profile
 from planner.work import ONE, Column, Ledger
@@ -30,6 +31,8 @@ class Decoding:
         context: mean tokens behind a decoding sequence (isl + osl / 2) [tokens].
         osl: output tokens of a request.
         prompt: how prompts are read in on the same device; None = prefill is not there (excluded or elsewhere).
+        draft: speculative decoding; None = one token a sequence and step.
+        overlap: whether a step runs as two micro-batches, one computing while the other's tokens travel.
     """
 
     machine: Machine
@@ -37,12 +40,29 @@ class Decoding:
     context: float
     osl: float
     prompt: Prompt | None
+    draft: Draft | None = None
+    overlap: bool = False
 
 
 @formula("definition: a rank holds its share of the batch, rounded up", "sequences")
 def rank_batch(batch: Column, dp: Column) -> Column:
     """Decoding sequences on the fullest attention rank."""
     return np.ceil(batch / dp)  # [sequences]
+
+
+@formula(
+    "a pipeline is full when as many micro-batches as stages are under way; each is a share of the batch", "sequences"
+)
+def micro_batch(held: Column, pp: Column) -> Column:
+    """Sequences of one micro-batch of a rank; every stage reads its weights again for each."""
+    return np.ceil(held / pp)  # [sequences]
+
+
+@formula("the slowest stage has ceil(layers / pp) layers and sets the pace of all", "1")
+def stage_stretch(layers: int, pp: Column) -> Column:
+    """How much longer a token takes through pp stages than through the layers alone, when stages are uneven."""
+    slowest = np.ceil(layers / pp)  # [layers]
+    return slowest * pp / layers  # [1]
 
 
 @formula("definition: B/osl new prompts a step, each in so many chunks; above one, chunks share a step", "1")
@@ -64,6 +84,23 @@ def tpot_seconds(step: Column, batch: Column, osl: float, prefill_cost: Column, 
     """Time per output token: the decode step and its share of other requests' prefill."""
     prompts_per_step = batch / osl  # [1]
     return step + phi * prompts_per_step * prefill_cost  # [s]
+
+
+@formula(
+    "two micro-batches in turn: the longer of computing and moving, twice, and one layer's shorter part exposed", "s"
+)
+def two_batch_seconds(computing: Column, moving: Column, layers: int) -> Column:
+    """Time of a pass of two micro-batches, each of which takes so long to compute and to move its tokens."""
+    longer = np.maximum(computing, moving)  # [s]
+    exposed = np.minimum(computing, moving) / layers  # [s]
+    return 2.0 * longer + exposed  # [s]
+
+
+@formula("definition: under a draft a step yields several tokens; each pipeline stage admits a micro-batch", "s")
+def joining_seconds(tpot: Column, tokens: Column, pp: Column) -> Column:
+    """Time between moments at which a request can join."""
+    step = tpot * tokens  # [s]
+    return step / pp  # [s]
 
 
 @dataclass(frozen=True)
@@ -102,37 +139,89 @@ def tpot(clock: Clock, batch: Column) -> tuple[Column, Column]:
         batch: sequences per replica, column that broadcasts with the layouts.
 
     Returns:
-        (TPOT [s], decode step alone [s]).
+        (TPOT [s], decode step alone [s]). A step passes all pipeline stages; with a draft it yields several tokens, and
+        TPOT is its share of one.
     """
-    decoding, profile, placed = clock.decoding, clock.decoding.profile, clock.placed
-    held = rank_batch(batch, placed.layout.dp)
-    step = passes.decode_pass(held, decoding.context * ONE)
-    plain = forward.matrices(placed, step)
-    cores = (*forward.decode_cores(placed, step), forward.host(held))
-    if profile.per_operator:
-        return _tpot_per_operator(clock, step, plain, cores)
-    alone = pass_seconds(plain + cores, profile)
+    decoding, layout = clock.decoding, clock.placed.layout
+    staged = bool(np.any(layout.pp > 1.0))
+    held = rank_batch(batch, layout.dp)
+    held = micro_batch(held, layout.pp) if staged else held
+    alone, added = _step(clock, passes.decode_pass(held, decoding.context * ONE))
+    if decoding.draft is not None:
+        alone = speculative_seconds(alone, _verification(clock, held, decoding.draft), decoding.draft)
+    stretch = stage_stretch(decoding.machine.model.layers, layout.pp) if staged else ONE
     if decoding.prompt is None:
-        return alone, alone
-    together = chunks_in_a_step(held, decoding.osl, decoding.prompt.chunks)
-    mixed = forward.matrices(placed, _mixed(step, decoding.prompt, together)) + cores
+        return alone * stretch, alone * stretch
+    return tpot_seconds(alone, held, decoding.osl, added, decoding.profile.phi) * stretch, alone * stretch
+
+
+def _verification(clock: Clock, held: Column, draft: Draft) -> Column:
+    """The pass that verifies a draft: every sequence computes its draft tokens and one more [s]."""
+    step = passes.decode_pass(held, clock.decoding.context * ONE, (draft.tokens + 1.0) * ONE)
+    return _step(replace(clock, decoding=replace(clock.decoding, prompt=None)), step)[0]
+
+
+def step_of(clock: Clock, tpot: Column) -> Column:
+    """How long a running step takes until the next request can join [s]."""
+    draft = clock.decoding.draft
+    tokens = ONE if draft is None else expected_tokens(draft.accept * ONE, draft.tokens * ONE)
+    return joining_seconds(tpot, tokens, clock.placed.layout.pp)
+
+
+def _step(clock: Clock, step: Pass) -> tuple[Column, Column]:
+    """A decode step alone, and what one prompt's prefill adds to the steps that it shares (0 when it is elsewhere)."""
+    decoding = clock.decoding
+    if decoding.overlap:
+        return _overlapped(clock, step)
+    plain = forward.matrices(clock.placed, step)
+    cores = (*forward.decode_cores(clock.placed, step), forward.host(step.sequences))
+    if decoding.profile.per_operator:
+        return _per_operator(clock, step, plain, cores)
+    alone = pass_seconds(plain + cores, decoding.profile)
+    if decoding.prompt is None:
+        return alone, np.zeros(1)
+    together = chunks_in_a_step(step.sequences, decoding.osl, decoding.prompt.chunks)
+    mixed = forward.matrices(clock.placed, _mixed(step, decoding.prompt, together)) + cores
     prompts = tuple(times(entry, together) for entry in clock.chunk)
-    whole = pass_seconds(mixed + prompts, profile)
-    added = shared_prefill(whole, alone, np.zeros(1), decoding.prompt.chunks, together)
-    return tpot_seconds(alone, held, decoding.osl, added, profile.phi), alone
+    whole = pass_seconds(mixed + prompts, decoding.profile)
+    return alone, shared_prefill(whole, alone, np.zeros(1), decoding.prompt.chunks, together)
 
 
-def _tpot_per_operator(clock: Clock, step: Pass, plain: Ledger, cores: Ledger) -> tuple[Column, Column]:
-    """TPOT when operators are clocked one by one: attention cores and host drop out of the difference."""
+def _per_operator(clock: Clock, step: Pass, plain: Ledger, cores: Ledger) -> tuple[Column, Column]:
+    """A step when operators are clocked one by one: attention cores and host drop out of the difference."""
     decoding, profile = clock.decoding, clock.decoding.profile
     matrices = pass_seconds(plain, profile)
     alone = matrices + pass_seconds(cores, profile)
     if decoding.prompt is None:
-        return alone, alone
+        return alone, np.zeros(1)
     together = chunks_in_a_step(step.sequences, decoding.osl, decoding.prompt.chunks)
     mixed = pass_seconds(forward.matrices(clock.placed, _mixed(step, decoding.prompt, together)), profile)
-    added = shared_prefill(mixed, matrices, clock.share, decoding.prompt.chunks, together)
-    return tpot_seconds(alone, step.sequences, decoding.osl, added, profile.phi), alone
+    return alone, shared_prefill(mixed, matrices, clock.share, decoding.prompt.chunks, together)
+
+
+def _overlapped(clock: Clock, step: Pass) -> tuple[Column, Column]:
+    """A step as two micro-batches of half the tokens each, and what prefill adds to it."""
+    decoding = clock.decoding
+    alone = _two_halves(clock, step)
+    if decoding.prompt is None:
+        return alone, np.zeros(1)
+    together = chunks_in_a_step(step.sequences, decoding.osl, decoding.prompt.chunks)
+    whole = _two_halves(clock, _mixed(step, decoding.prompt, together))
+    return alone, shared_prefill(whole, alone, clock.share, decoding.prompt.chunks, together)
+
+
+def _two_halves(clock: Clock, step: Pass) -> Column:
+    """Time of a pass whose exchange of one half runs while the other half computes."""
+    profile, placed = clock.decoding.profile, clock.placed
+    half = replace(
+        step, sequences=np.ceil(step.sequences / 2.0), prompt_tokens=step.prompt_tokens / 2.0,
+        prompts_ending=step.prompts_ending / 2.0,
+    )  # fmt: skip
+    ledger = forward.matrices(placed, half) + forward.decode_cores(placed, half)
+    moving = pass_seconds(tuple(entry for entry in ledger if entry.work.kind in comms.LINK_KINDS), profile)
+    computing = pass_seconds(tuple(entry for entry in ledger if entry.work.kind not in comms.LINK_KINDS), profile)
+    together = two_batch_seconds(computing, moving, placed.machine.model.layers)
+    return together + pass_seconds((forward.host(step.sequences),), profile)
 
 
 def _mixed(step: Pass, prompt: Prompt, together: Column) -> Pass:

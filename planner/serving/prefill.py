@@ -60,7 +60,14 @@ def times(entry: Entry, factor: Column) -> Entry:
         entry.name,
         entry.group,
         Work(
-            w.kind, w.precision, w.flops * factor, w.hbm_bytes * factor, w.launches, w.link_bytes, w.messages, w.length
+            w.kind,
+            w.precision,
+            w.flops * factor,
+            w.hbm_bytes * factor,
+            w.launches,
+            w.link_bytes * factor,
+            w.messages,
+            w.length,
         ),
     )
 
@@ -71,9 +78,23 @@ def chunk_ledger(placed: Placed, work: Prompt) -> Ledger:
     return (*forward.matrices(placed, step), *prefill_share(placed, work), forward.host(ZERO))
 
 
+@formula("a pipeline works on several chunks at once: (chunks + pp − 1) stage times instead of chunks · pp", "1")
+def pipelined(chunks: float, pp: Column) -> Column:
+    """Passes that a prompt of so many chunks takes through a pipeline, in passes through all stages."""
+    return (chunks + pp - 1.0) / pp  # [1]
+
+
+@formula("Meta 2024 (arXiv:2411.01783): context parallelism reaches a share of linear scaling", "1")
+def context_loss(cp: Column, efficiency: float) -> Column:
+    """Factor on prefill time for what context parallelism falls short of dividing it."""
+    return np.where(cp > 1.0, 1.0 / efficiency, 1.0)  # [1]
+
+
 def prompt_seconds(placed: Placed, profile: Profile, work: Prompt) -> Column:
     """Time to read in a lone prompt on an idle replica [s]."""
-    return work.chunks * pass_seconds(chunk_ledger(placed, work), profile)
+    layout = placed.layout
+    passes_taken = pipelined(work.chunks, layout.pp) * context_loss(layout.cp, profile.context_efficiency)
+    return passes_taken * pass_seconds(chunk_ledger(placed, work), profile)
 
 
 @formula("fit to public serving measurements of prompts up to 8,000 tokens; beyond, the excess is held", "s")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 Budget = Literal["total", "static", "free"]
 """What an engine's memory share is a share of; `KV` below is what is left for the cache on one device.
@@ -14,6 +14,55 @@ Budget = Literal["total", "static", "free"]
 
 `total` is what the framework reports: `Accelerator.engine_memory`.
 """
+
+
+LayoutLaw = Literal["ep-stage", "dcp-tp", "dcp-tp-or-pcp", "dcp-kv-heads", "dcp-kv-copies", "redundant-even"]
+"""What an engine demands of degrees by their numbers; worked out in `planner.support`.
+
+- `ep-stage`: EP is 1 or every device of the stage (tp·dp·cp). An engine without this law takes any divisor.
+- `dcp-tp`: DCP divides TP.
+- `dcp-tp-or-pcp`: the same without prefill context parallelism; with it DCP is 1, CP, or TP·CP.
+- `dcp-kv-heads`: grouped attention: TP exceeds the KV heads, DCP is at most TP / KV heads and divides the query heads
+  of one KV head.
+- `dcp-kv-copies`: grouped attention: DCP divides the whole copies of a KV head, TP // KV heads.
+- `redundant-even`: experts and their extra copies divide evenly over the EP ranks.
+"""
+
+TECHNIQUES: Final = (
+    "pp", "dp", "ep", "cp", "dcp", "redundant", "overlap", "prefix", "chunk", "prefill=disaggregated", "spec",
+)  # fmt: skip
+"""What an engine states to offer, as conditions spell it; the rest of a record's conditions qualify these."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Techniques that an engine does not run together; one alone = it is not offered.
+
+    Attributes:
+        when: conditions that must all hold: a switch of the scenario (`spec`, `overlap`, `prefix`, `chunk`,
+            `redundant`), a degree above 1 (`tp` `pp` `dp` `ep` `cp` `dcp`), either with a floor of its own (`spec>15`),
+            a menu's value (`prefill=disaggregated`, `weights=int8`), or a trait of the model (`latent`, `grouped`,
+            `linear`, `sparse`, `shared-index`, `mtp`).
+        unless: conditions of which one spares it.
+        reason: what is not offered, as the page says it.
+        source, date: where the engine says so, and when that was published or read.
+    """
+
+    when: tuple[str, ...]
+    reason: str
+    source: str
+    date: str
+    unless: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A law that an engine's degrees must keep."""
+
+    law: LayoutLaw
+    reason: str
+    source: str
+    date: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +87,10 @@ class Engine:
         budget: how the memory share is applied.
         vendors: makers of the accelerators that the engine runs on.
         since: first version of the era whose rules these are; empty = the oldest known.
+        offers: technique -> where the engine says that it has it; read of the newest version, whatever the era.
+        refuses: combinations that it does not run, in the order in which they are reported.
+        demands: laws that its degrees must keep.
+        unverified: what was looked for and not found either way: treated as offered, and said.
     """
 
     id: str
@@ -61,6 +114,10 @@ class Engine:
     budget: Budget = "total"
     since: str = ""
     vendors: tuple[str, ...] = ()
+    offers: dict[str, str] = field(default_factory=dict, hash=False)
+    refuses: tuple[Refusal, ...] = ()
+    demands: tuple[Demand, ...] = ()
+    unverified: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         """Identity: one engine, one era, one set of device defaults."""

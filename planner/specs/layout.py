@@ -30,7 +30,7 @@ class Layout:
     @property
     def devices(self) -> Column:
         """Devices of one replica."""
-        return self.tp * self.dp * self.cp * self.pp
+        return self.stage * self.pp
 
     @property
     def tall(self) -> Layout:
@@ -39,9 +39,34 @@ class Layout:
         return Layout(*(column.reshape(-1, 1) for column in columns))
 
     @property
+    def stage(self) -> Column:
+        """Devices of one pipeline stage."""
+        return self.tp * self.dp * self.cp
+
+    @property
+    def apart(self) -> Column:
+        """1 where attention ranks of a stage hold different tokens, so that tokens must travel to the experts; else 0."""
+        return np.asarray(self.dp * self.cp > 1.0, dtype=np.float64)
+
+    def dispatches(self, top_k: int) -> Column:
+        """1 where tokens travel by dispatch and combine: whole experts, on more ranks than a token has experts; else 0.
+
+        On fewer ranks nearly every rank needs every token, so engines gather them all instead (TensorRT-LLM's rule is
+        ep > top-k), and so they do for experts that are also split (`expert_tp` above 1). Where tokens are dispatched
+        every rank runs shared experts for its own tokens, so each holds them whole.
+        """
+        whole = (self.ep > top_k) & (self.expert_tp == 1.0)
+        return np.asarray(self.apart * whole)
+
+    @property
+    def context_ways(self) -> Column:
+        """Ways that the cache of a sequence is cut along its length."""
+        return self.dcp * self.cp
+
+    @property
     def expert_tp(self) -> Column:
         """Ways each expert's matrices are split: what expert parallelism leaves of the stage."""
-        return self.tp * self.dp * self.cp / self.ep
+        return self.stage / self.ep
 
 
 def layout(tp: object = 1, pp: object = 1, dp: object = 1, ep: object = 1, cp: object = 1, dcp: object = 1) -> Layout:

@@ -68,3 +68,8 @@ class Links:
     small: Exchange
     large: Exchange
     notes: tuple[str, ...] = ()
+
+    @property
+    def wire(self) -> tuple[float, float]:
+        """Bytes an element of dispatch and combine, low-latency kernels [B]."""
+        return self.small.dispatch_bytes, self.small.combine_bytes

@@ -51,7 +51,7 @@ class Profile:
     """All constants for one (profile, accelerator, engine), resolved; nothing is looked up later.
 
     Attributes:
-        id: `measured`, `textbook` or `custom`.
+        id: `measured`, `textbook`, `article` or `custom`.
         per_operator: apply the law operator by operator (`measured`) or once to the summed work of the pass (`textbook`).
         laws: by (kind, kernel precision); every kind has at least (kind, "bf16").
         links: collectives and expert exchange inside and across scale-up domains.
@@ -60,8 +60,7 @@ class Profile:
         band: 80 % band of measured/predicted TPOT, as (low, high) factors.
         borrowed_from: accelerator whose kernels stand in; None = this accelerator's own.
         expert_layer_extra: extra time of each expert layer with block-FP8 weights in this engine version [s].
-        expert_imbalance: load of the slowest expert rank over the mean, minus one, at 8 or more expert ranks;
-            it grows with log2(ep)/3 below.
+        expert_popularity: popularity of experts under real routing, standard deviation over mean (0 = uniform).
     """
 
     id: str
@@ -75,7 +74,9 @@ class Profile:
     borrowed_from: str | None = None
     notes: tuple[str, ...] = ()
     expert_layer_extra: float = 0.0
-    expert_imbalance: float = 0.0
+    expert_popularity: float = 0.0
+    context_efficiency: float = 1.0
+    """Share of linear scaling that context-parallel prefill reaches."""
     ttft_fixed: float = 0.0
     """Front-end time of a request before its prompt is computed [s]."""
     ttft_factor: float = 1.0
@@ -120,4 +121,4 @@ MEASURED = Conventions(True, False, False, False, None, 1.0, True, 132 / 128)
 
 def conventions(profile_id: str) -> Conventions:
     """The counting conventions that go with a profile."""
-    return TEXTBOOK if profile_id == "textbook" else MEASURED
+    return TEXTBOOK if profile_id in ("textbook", "article") else MEASURED

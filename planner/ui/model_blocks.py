@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from planner.anatomy import Anatomy, Routing
+from planner.anatomy import Anatomy, Experts
 from planner.ui import model_bars, model_charts, model_data, model_words, show
 from planner.ui.marks import draw
 from planner.ui.text import say
@@ -30,7 +30,7 @@ def parameters(found: Anatomy) -> None:
         st.caption(show.plain(model_words.counted(found)))
 
 
-def growth(found: Anatomy, routing: Routing) -> None:
+def growth(found: Anatomy, routing: Experts) -> None:
     """Experts hit and weights read over batch."""
     with show.card(say("growth"), "card_growth"):
         show.finding(model_words.growth(found, routing))
@@ -70,7 +70,7 @@ def reads(found: Anatomy) -> None:
         )  # fmt: skip
 
 
-def tiles(found: Anatomy, routing: Routing) -> None:
+def tiles(found: Anatomy, routing: Experts) -> None:
     """Tokens on an expert and the fill of its tiles."""
     with show.card(say("tiles"), "card_tiles"):
         show.finding(model_words.tiles(routing))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from planner.anatomy import TILES, Anatomy, Routing
+from planner.anatomy import TILES, Anatomy, Experts
 from planner.anatomy_steps import Phase, Steps
 from planner.serving.decode import LARGEST_BATCH
 from planner.ui.model_bars import billions, side_of
@@ -108,7 +108,7 @@ def counted(found: Anatomy) -> str:
     return f"Active: what one token is multiplied with. {table}{vision}"
 
 
-def growth(found: Anatomy, routing: Routing) -> str:
+def growth(found: Anatomy, routing: Experts) -> str:
     """How reads grow with the batch."""
     distinct = (found.routing_here or routing).distinct
     at = {int(batch): at for at, batch in enumerate(found.steps.batch)}
@@ -117,7 +117,7 @@ def growth(found: Anatomy, routing: Routing) -> str:
     return f"A step at batch {whole(found.batch)} {hit}. Weights read: {', '.join(said)}."
 
 
-def affine(found: Anatomy, routing: Routing) -> str:
+def affine(found: Anatomy, routing: Experts) -> str:
     """Active(B) as a line over Expert(B), from the curve's two ends."""
     weights, distinct = found.steps.weights, routing.distinct
     slope = float((weights[-1] - weights[0]) / (distinct[-1] - distinct[0]))
@@ -197,13 +197,13 @@ def joined(parts: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else "nothing"
 
 
-def tiles(routing: Routing) -> str:
+def tiles(routing: Experts) -> str:
     """How full tiles are at the batch where the mean fills one."""
     here = f"{whole(TILES[0])} tokens on each expert in the mean take batch {whole(routing.full)}"
     return f"{here}; random routing then fills {show(routing.full_fill, '%')} of the tile rows."
 
 
-def padding(found: Anatomy, routing: Routing) -> str:
+def padding(found: Anatomy, routing: Experts) -> str:
     """Whether padding costs time, and where the experts' matrices would compute longest."""
     own, corner = routing.tile_intensity, found.roof.ridge
     verdict = "costs no time" if own < corner else "costs time"

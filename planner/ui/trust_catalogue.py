@@ -124,6 +124,7 @@ def _speeds(scenario: Scenario) -> None:
     for title, frame in (
         ("kernels", trust_speeds.law_table),
         ("collectives", trust_speeds.collective_table),
+        ("exchanges", trust_speeds.exchange_table),
         ("serving_constants", trust_speeds.serving_table),
     ):
         st.header(word(title), anchor=False)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from planner.catalog.accelerators import accelerator_ids
+from planner.catalog.fabric_records import (
+    ExchangeRecord,
+    ExchangeTable,
+    exchanges,
+    has_exchanges,
+    scale_out,
+)
 from planner.catalog.profile_records import (
     CollectiveRecord,
     Constant,
@@ -96,9 +104,40 @@ def _collective_rows(table: KernelTable, record: CollectiveRecord) -> Iterator[d
 
 
 @cache
+def exchange_table() -> pd.DataFrame:
+    """Dispatch and combine of experts' tokens by expert-parallel size."""
+    known = (exchanges(part) for part in accelerator_ids() if has_exchanges(part))
+    return frame(row for table in known for record in table.exchange for row in _exchange_rows(table, record))
+
+
+def _exchange_rows(table: ExchangeTable, record: ExchangeRecord) -> Iterator[dict[str, Any]]:
+    sizes = zip(record.ranks, record.nodes, record.tags, record.alpha_us, record.gb_per_s, strict=True)
+    for ranks, nodes, tag, alpha, bandwidth in sizes:
+        yield {
+            "Accelerator": table.accelerator,
+            "Engine": record.engine,
+            "Kernels": record.family,
+            "Exchange": record.op,
+            "Element": record.element,
+            "Ranks": ranks,
+            "Hosts": nodes,
+            "Tag": tag,
+            "Alpha, µs": alpha,
+            "Logical bandwidth, GB/s": bandwidth,
+            "Timings": record.rows,
+            "Median error, %": DASH if record.median_error is None else f"{100 * record.median_error:.1f}",
+            "Date": table.date,
+            "Source": record.source,
+            "Note": "; ".join(text for text in (record.caveat, record.note) if text),
+        }
+
+
+@cache
 def serving_table() -> pd.DataFrame:
-    """Constants of serving, bands, and what versions and borrowers change."""
-    return frame(iter([*_constants(), *_bands(), *_eras(), *_borrowers(), *_textbook()]))
+    """Constants of serving and of the network between domains, bands, and what versions and borrowers change."""
+    served, network = serving(), scale_out()
+    constants = chain(_constants(served.constant, served.date), _constants(network.constant, network.date))
+    return frame(chain(constants, _bands(), _eras(), _borrowers(), _textbook()))
 
 
 def _row(
@@ -116,13 +155,10 @@ def _row(
     }
 
 
-def _constants() -> Iterator[dict[str, Any]]:
-    known = serving()
-    for name, constant in known.constant.items():
+def _constants(known: dict[str, Constant], date: str) -> Iterator[dict[str, Any]]:
+    for name, constant in known.items():
         span = DASH if constant.range is None else f"{constant.range[0]:g} to {constant.range[1]:g}"
-        yield _row(
-            name, constant.value, constant.unit, constant.tag, constant.source, known.date, _by_engine(constant), span
-        )
+        yield _row(name, constant.value, constant.unit, constant.tag, constant.source, date, _by_engine(constant), span)
 
 
 def _by_engine(constant: Constant) -> str:

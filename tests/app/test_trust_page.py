@@ -158,6 +158,7 @@ def tables():
         trust_tables.model_table(), trust_tables.accelerator_table(), trust_tables.accelerator_numbers(),
         trust_tables.price_table(), trust_tables.engine_table(), trust_tables.preset_table(),
         trust_speeds.law_table(), trust_speeds.collective_table(), trust_speeds.serving_table(),
+        trust_speeds.exchange_table(),
     )  # fmt: skip
 
 

@@ -168,6 +168,16 @@ def default_request_gb() -> float:
     return found.kv_bytes_per_token * 4 * (found.scenario.isl + found.scenario.osl) / 1e9
 
 
+def routed_experts_bytes() -> float:
+    """P48: all routed experts, from what twice the expert ranks save of each rank."""
+    spec = model("kimi-k2")
+    few, many = (
+        one(weight_bytes(spec, formats(spec, "bf16", MEASURED), where, 0.0, MEASURED))
+        for where in (layout(16, dp=2, ep=32), layout(16, dp=4, ep=64))
+    )
+    return 64 * (few - many)
+
+
 def plain_total(name: str) -> float:
     return model(name).total_params / 1e9
 
@@ -192,6 +202,7 @@ MEASURES: dict[str, Callable[[], Any]] = {
     "P40": starcoder_blocks,
     "P45": lambda: token_bytes("deepseek-v3.2", part="index keys") * 1_462_784 / GIB,
     "P46": lambda: token_bytes("qwen3-32b") / plan("qwen3-32b", tp=4).kv_bytes_per_token,
+    "P48": routed_experts_bytes,
     "P48b": lambda: refused_key(routed_expert_hidden_size=3584),
     "P49": lambda: token_bytes("nemotron-h-56b"),
     "P50": infeasible_stays_infeasible,
@@ -200,7 +211,7 @@ MEASURES: dict[str, Callable[[], Any]] = {
     "P57": lambda: show(accelerator("rtx-4090").physical_memory, "GiB"),
     "P58": request_ratio,
     "P63": lambda: 2 * total_weights("llama-2-7b", "bf16", 2) - total_weights("llama-2-7b", "bf16"),
-    "P64": lambda: plan("llama-3.1-70b", tp=16).binds,
+    "P64": lambda: next(r.operator for r in plan("llama-3.1-70b", tp=16).ledger if "across" in r.operator),
     "F02": lambda: token_bytes("glm-5.2", part="latent"),
     "F03": tp8_tokens_over_divided,
     "F05": capacity_over_mixed_units,
@@ -213,6 +224,7 @@ MEASURES: dict[str, Callable[[], Any]] = {
     "F15": lambda: token_bytes("deepseek-v3"),
     "F17": lambda: plan("llama-3.1-8b").physical_bytes,
     "F18": lambda: token_bytes("llama-3-70b") * 32_768 * 8 / GIB,
+    "F19": lambda: token_bytes("deepseek-r1", 16) / token_bytes("deepseek-r1"),
     "F20": lambda: [plain_total("qwen2.5-72b"), plain_total("llama-2-7b"), plain_total("llama-3.1-8b")],
     "F22": lambda: token_bytes("llama-3.1-70b", 32) / token_bytes("llama-3.1-70b", 8),
     "F23": default_request_gb,

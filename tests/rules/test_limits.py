@@ -6,6 +6,7 @@ import pytest
 
 from planner.candidates import rules
 from planner.catalog.accelerators import accelerator
+from planner.catalog.engines import engine, engine_ids
 from planner.catalog.models import model
 from planner.catalog.profile_records import serving
 from planner.single import plan_of
@@ -50,3 +51,9 @@ def test_the_models_without_a_source_are_counted(root, limits):
     texts = [path.read_text(encoding="utf-8") for path in (root / "presets" / "models").glob("*.toml")]
     unsourced = sum("unsourced" in text for text in texts)
     assert f"| {unsourced} of {len(texts)} models have" in limits
+
+
+@pytest.mark.parametrize("name", engine_ids())
+def test_what_no_engine_document_settles_is_said(limits, name):
+    said = chapter(limits, "Engines: read, not run")
+    assert [text for text in engine(name).unverified if f"- {text}\n" not in said] == []

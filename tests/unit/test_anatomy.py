@@ -11,7 +11,7 @@ from planner.anatomy_parts import PARTS, parts_of
 from planner.anatomy_steps import alone, steps_of
 from planner.catalog.accelerators import accelerator, accelerator_ids
 from planner.catalog.models import model, model_ids
-from planner.physics.intensity import expected_tiles
+from planner.physics.tiles import expected_tiles
 from planner.setting import resolve
 from planner.single import plan_of
 from planner.specs.precision import WEIGHTS

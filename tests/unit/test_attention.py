@@ -37,12 +37,12 @@ def state_block(name: str) -> LinearAttention:
 def decode(
     of: Attention, sequences: float, context: float, tp: float = 1, dcp: float = 1, cache: Any = BF16
 ) -> list[Entry]:
-    site = attention.Site(cache, column(tp), column(dcp), MEASURED)
+    site = attention.Site(cache, column(tp), column(dcp), ONE, MEASURED)
     return attention.decode(of, site, decode_pass(column(sequences), column(context)), 1)
 
 
 def prefill(of: Attention, tokens: float, behind: float = 0, tp: float = 1, convention: Any = MEASURED) -> list[Entry]:
-    site = attention.Site(BF16, column(tp), ONE, convention)
+    site = attention.Site(BF16, column(tp), ONE, ONE, convention)
     return attention.prefill(of, site, prefill_pass(column(tokens), column(behind)), 1)
 
 
@@ -127,7 +127,7 @@ def test_a_state_is_read_and_written_whatever_the_context() -> None:
 
 
 def test_no_attention_no_work() -> None:
-    site = attention.Site(BF16, ONE, ONE, MEASURED)
+    site = attention.Site(BF16, ONE, ONE, ONE, MEASURED)
     assert attention.decode(None, site, decode_pass(ONE, ONE), 1) == []
     assert attention.prefill(None, site, prefill_pass(ONE), 1) == []
 
@@ -175,7 +175,7 @@ def test_prefill_under_an_index_attends_to_2048_and_scans_all() -> None:
 
 def test_columns_and_lone_values_agree() -> None:
     of, contexts = block("glm-5.2"), np.array([1.0, 2048.0, 2049.0, 100_000.0])
-    site = attention.Site(BF16, column(4), ONE, MEASURED)
+    site = attention.Site(BF16, column(4), ONE, ONE, MEASURED)
     together = attention.decode(of, site, decode_pass(column(5), contexts), 1)
     for entry in range(2):
         alone = [one(decode(of, 5, context, 4)[entry].work.hbm_bytes) for context in contexts]

@@ -35,9 +35,9 @@ def test_no_tokens_have_no_price() -> None:
 
 
 def test_what_is_delivered_is_what_is_asked() -> None:
-    assert one(cost.served_rate(2.0, 100, column(3), column(1000))) == 200
-    assert one(cost.served_rate(0.0, 100, column(3), column(1000))) == 3000
-    assert one(cost.served_rate(1000.0, 100, column(3), column(1000))) == 3000
+    assert one(cost.served_rate(2.0, 100, cost.fleet_rate(column(3), column(1000)))) == 200
+    assert one(cost.served_rate(0.0, 100, column(3000))) == 3000
+    assert one(cost.served_rate(1000.0, 100, column(3000))) == 3000
 
 
 def test_throughput_is_batch_over_tpot() -> None:

@@ -14,15 +14,16 @@ from planner.specs.profile import MEASURED, TEXTBOOK
 from planner.work import Entry
 from tests.asking import column, one, setting, total
 
-EVEN = ffn.Skew(None, 0.0)
+EVEN = ffn.Routing(1.0, 0.0, 0.0)
+"""Every rank has the mean load."""
 
 
 def dsv3() -> object:
     return next(g.ffn for g in model("deepseek-v3").groups if hasattr(g.ffn, "expert"))
 
 
-def routed(tokens: float, skew: ffn.Skew = EVEN, convention: object = TEXTBOOK, **degrees: int) -> Entry:
-    return ffn.experts(dsv3(), WEIGHTS["fp8"], column(tokens), layout(**degrees), 58, skew, convention)  # type: ignore[arg-type]
+def routed(tokens: float, routing: ffn.Routing = EVEN, convention: object = TEXTBOOK, **degrees: int) -> Entry:
+    return ffn.experts(dsv3(), WEIGHTS["fp8"], column(tokens), layout(**degrees), 58, routing, convention)  # type: ignore[arg-type]
 
 
 def test_two_operations_a_weight_and_token() -> None:
@@ -45,8 +46,9 @@ def test_all_experts_chosen_are_all_hit() -> None:
 
 
 def test_a_rank_reads_no_more_than_it_stores() -> None:
-    assert one(ffn.rank_experts(column(250), 256, column(8), column(1.6))) == 32
-    assert one(ffn.rank_experts(column(64), 256, column(8), column(1.25))) == 10
+    assert one(ffn.rank_experts(column(250), 256, column(32), column(1.4236))) == 32
+    assert one(ffn.rank_experts_at(column(250), 256, column(32), column(1.6))) == 32
+    assert one(ffn.rank_experts_at(column(64), 256, column(32), column(1.25))) == 10
 
 
 def test_operations_of_all_ranks_add_up() -> None:
@@ -71,13 +73,52 @@ def test_expert_tensor_parallelism_reads_a_slice_of_each() -> None:
 
 
 def test_the_slowest_rank_sets_the_pace() -> None:
-    even, skewed = routed(10, tp=8, ep=8), routed(10, ffn.Skew(2.0, 0.25), tp=8, ep=8)
+    even, skewed = routed(10, tp=8, ep=8), routed(10, ffn.Routing(2.0, 0.0, 0.0), tp=8, ep=8)
     assert total(skewed, "flops") == 2 * total(even, "flops")
 
 
-@pytest.mark.parametrize(("ep", "load"), [(1, 1.0), (2, 1 + 0.25 / 3), (4, 1 + 0.5 / 3), (8, 1.25), (64, 1.25)])
-def test_expected_imbalance(ep: int, load: float) -> None:
-    assert one(ffn.imbalance(column(ep), 0.25)) == pytest.approx(load, rel=1e-12)
+def simulated(tokens: int, ep: int, redundant: int = 0) -> tuple[float, float]:
+    """Load of the busiest rank over the mean, and experts that the rank with most of them reads: uniform routing."""
+    draw = np.random.default_rng(7)
+    loads, reads = [], []
+    for _ in range(200):
+        picked = np.argsort(draw.random((tokens, 256)), axis=1)[:, :8].reshape(-1)
+        rank = picked * ep // 256
+        loads.append(np.bincount(rank, minlength=ep).max() / (tokens * 8 / ep))
+        reads.append(np.bincount(np.unique(picked) * ep // 256, minlength=ep).max())
+    return float(np.mean(loads)), float(np.mean(reads))
+
+
+@pytest.mark.parametrize(("tokens", "ep"), [(16, 8), (64, 8), (512, 8), (64, 32), (512, 32), (128, 128), (2048, 128)])
+def test_the_slowest_rank_is_the_expected_maximum_over_ranks(tokens: int, ep: int) -> None:
+    """Against a simulation of uniform routing, 8 of 256."""
+    load, reads = simulated(tokens, ep)
+    even = ffn.Routing(None, 0.0, 0.0)
+    found, touched, _ = ffn.slowest(dsv3(), column(tokens), column(ep), even)  # type: ignore[arg-type]
+    assert one(found) == pytest.approx(load, rel=0.15)
+    assert one(touched) == pytest.approx(reads, rel=0.15)
+
+
+def test_a_lone_token_costs_the_slowest_of_128_ranks_an_expert() -> None:
+    """Eight of 128 ranks have one: the mean is 0.06, the maximum one (two with a chance of a tenth)."""
+    _, touched, _ = ffn.slowest(dsv3(), column(1), column(128), ffn.Routing(None, 1.0, 0.0))  # type: ignore[arg-type]
+    assert one(touched) == 1
+
+
+def test_more_ranks_than_experts_leave_ranks_without_any() -> None:
+    """EP320: 256 experts on 320 ranks, with 64 copies every rank has one."""
+    for redundant, holding in ((0.0, 256), (64.0, 320)):
+        routing = ffn.Routing(1.0, 0.0, redundant)
+        load, touched, ranks = ffn.slowest(dsv3(), column(100_000), column(320), routing)  # type: ignore[arg-type]
+        assert (one(load), one(touched), one(ranks)) == (1, 1, holding)
+
+
+def test_copies_even_popularity_out() -> None:
+    uneven, evened = (
+        ffn.slowest(dsv3(), column(4096), column(32), ffn.Routing(None, 1.0, copies))[0]  # type: ignore[arg-type]
+        for copies in (0.0, 32.0)
+    )
+    assert one(uneven) > 1.5 > 1.2 > one(evened) > 1
 
 
 def test_the_textbook_counts_no_activations() -> None:

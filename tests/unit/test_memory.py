@@ -93,15 +93,20 @@ def test_what_the_driver_keeps_is_runtime() -> None:
 
 
 def test_whole_sequences_are_counted() -> None:
-    assert memory.sequences_held(column(100, 99.9, 9, -5), column(10), 1.0, column(1)).tolist() == [10, 9, 0, 0]
+    assert memory.sequences_held(column(100, 99.9, 9, -5), column(10), column(0), 1.0, column(1)).tolist() == [
+        10,
+        9,
+        0,
+        0,
+    ]
 
 
 def test_every_rank_holds_its_own() -> None:
-    assert one(memory.sequences_held(column(95), column(10), 1.0, column(4))) == 36
+    assert one(memory.sequences_held(column(95), column(10), column(0), 1.0, column(4))) == 36
 
 
 def test_paging_wastes_its_share() -> None:
-    assert one(memory.sequences_held(column(100), column(10), 0.96, column(1))) == 9
+    assert one(memory.sequences_held(column(100), column(10), column(0), 0.96, column(1))) == 9
 
 
 def test_tokens_are_counted_in_whole_blocks() -> None:

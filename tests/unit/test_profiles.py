@@ -15,7 +15,6 @@ from planner.catalog.kernel_laws import ASSUMED_KINDS, PRECISIONS, TIMED_KINDS
 from planner.catalog.profile_records import FOLDER, Serving, kernels, read, serving
 from planner.catalog.profiles import profile, profile_laws_as_fitted
 from planner.errors import CatalogueError
-from planner.physics.ffn import imbalance
 from planner.specs.accelerator import Accelerator
 from planner.specs.profile import Law
 
@@ -288,10 +287,6 @@ def test_textbook_is_the_articles_roofline() -> None:
 def test_textbook_derates_the_910c() -> None:
     die = accelerator(id="ascend-910c-die", bandwidth=1.6e12, peak={"bf16": 376e12}, borrows="a100-80g-sxm")
     assert profile("textbook", die, "vllm-ascend").law("gemm", "bf16").eff_bw == 0.8
-
-
-def test_expert_imbalance_grows_to_eight_ranks() -> None:
-    assert imbalance(np.array([1.0, 2.0, 8.0, 64.0]), 0.25) == pytest.approx([1.0, 1 + 0.25 / 3, 1.25, 1.25])
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_ring_moves_twice_its_buffer_less_one_share() -> None:
 def test_an_all_reduce_by_hand() -> None:
     law = CollectiveLaw((2, 8), (5e-6, 9e-6), (100e9, 300e9))
     profile = replace(setting().profile, links=replace(setting().profile.links, all_reduce=law))
-    entry = comms.all_reduce("all-reduce", column(10), 1000, column(8), column(3))
+    (entry,) = comms.all_reduce("all-reduce", column(20_000), column(8), 8.0, column(3))
     assert one(roofline.entry_seconds(entry, profile)) == pytest.approx(
         3 * (9e-6 + 2 * 7 / 8 * 20_000 / 300e9), rel=1e-12
     )
@@ -99,8 +99,9 @@ def test_the_measured_clock_adds_up_operators() -> None:
 def test_the_textbook_has_no_host_and_free_links() -> None:
     profile = setting(profile="textbook").profile
     host = Entry("host", "host", Work("host", "bf16", ZERO, ZERO, ONE, ZERO, ONE, column(100)))
-    reduce = comms.all_reduce("all-reduce", column(1000), 8192, column(8), column(160))
-    assert one(roofline.pass_seconds((host, reduce), profile)) == 0.0
+    reduce = comms.all_reduce("all-reduce", column(1000 * 8192 * 2), column(16), 8.0, column(160))
+    assert len(reduce) == 2
+    assert one(roofline.pass_seconds((host, *reduce), profile)) == 0.0
 
 
 def test_host_time_is_a_constant_and_a_share_a_sequence() -> None:

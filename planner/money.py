@@ -1,0 +1,89 @@
+"""Replicas, prefill workers, devices and dollars of layouts at batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.plan import Column
+from planner.pools import Pool, prefill_pool
+from planner.rows import Speed
+from planner.serving import cost, disagg
+from planner.setting import Setting
+
+
+@dataclass(frozen=True)
+class Money:
+    """What a deployment takes and costs, columns of shape (n, m).
+
+    Attributes:
+        serving: replicas that serve, spares left out.
+        workers: prefill workers (0 where prefill is on the replicas or not counted).
+        devices: all devices, spares included.
+        productive: devices that serve one replica's share of the load, its part of the prefill pool included.
+        capacity: output tokens a second that the deployment can deliver.
+        dollars: $/h; per_output, per_good: $ per million output tokens, and per million of them that keep the promise.
+    """
+
+    serving: Column
+    workers: Column
+    devices: Column
+    productive: Column
+    capacity: Column
+    dollars: Column
+    per_output: Column
+    per_good: Column
+
+
+def money(setting: Setting, replica: Column, speed: Speed) -> Money:
+    """Size and bill of deployments whose replicas have so many devices each."""
+    asked, priced, pool = setting.scenario, setting.cost, prefill_pool(setting)
+    serving = _serving(setting, speed)
+    workers = np.zeros(np.shape(serving)) if pool is None else _workers(setting, pool, serving, speed)
+    beside = np.zeros(1) if pool is None else workers * pool.devices
+    decode = (serving + asked.spare) * replica
+    price = np.nan if priced.price is None else priced.price
+    dollars = cost.dollars_per_hour(cost.billed_devices(decode, float(priced.instance)), price)
+    if pool is not None:
+        dollars = dollars + cost.dollars_per_hour(beside, np.nan if pool.price is None else pool.price)
+    capacity = _capacity(setting, pool, serving, workers, speed)
+    served = cost.served_rate(asked.qps, float(asked.osl), capacity)
+    good = np.where(speed.good > 0.0, served, 0.0)
+    return Money(
+        serving=serving,
+        workers=workers,
+        devices=decode + beside,
+        productive=replica + beside / serving,
+        capacity=capacity,
+        dollars=dollars,
+        per_output=cost.dollars_per_million(dollars, served),
+        per_good=cost.dollars_per_million(dollars, good),
+    )
+
+
+def _serving(setting: Setting, speed: Speed) -> Column:
+    """Replicas that serve: fixed, or as many as the asked rate needs."""
+    asked = setting.scenario
+    needed = cost.replicas_needed(asked.qps, float(asked.osl), speed.rate, asked.load)
+    fixed = asked.fix_replicas or asked.decode_workers
+    return needed if fixed is None else np.full(np.shape(needed), float(fixed))
+
+
+def _workers(setting: Setting, pool: Pool, serving: Column, speed: Speed) -> Column:
+    """Prefill workers: fixed, or as many as the asked rate needs, or as feed the decode pool at full use."""
+    asked = setting.scenario
+    if asked.prefill_workers is not None:
+        return np.full(np.shape(serving), float(asked.prefill_workers))
+    full = disagg.decode_requests(speed.rate, serving, float(asked.osl))
+    requests = asked.qps * np.ones(np.shape(full)) if asked.qps > 0 else full
+    return disagg.prefill_workers(requests, pool.busy * np.ones(1), asked.load)
+
+
+def _capacity(setting: Setting, pool: Pool | None, serving: Column, workers: Column, speed: Speed) -> Column:
+    """Output tokens a second of the deployment: of the decode pool, or of what the prefill pool feeds it."""
+    decode = cost.fleet_rate(serving, speed.rate)
+    if pool is None:
+        return decode
+    fed = disagg.prefill_rate(workers, pool.busy * np.ones(1), 1.0) * float(setting.scenario.osl)
+    return np.asarray(np.minimum(decode, fed))
