@@ -258,7 +258,7 @@ def test_everybody_can_use_it(open_page: Callable[..., Page], width: int, theme:
 def test_a_change_is_on_the_charts_within_a_quarter_of_a_second(
     open_page: Callable[..., Page], remark: Callable[[str], None]
 ) -> None:
-    """The same seven charts stay; a machine that is busy with something else may spoil one round, not two."""
+    """The same seven charts stay; a machine that is busy with something else may spoil two rounds, not three."""
     page = shown_page(open_page(f"?{LATENT}", charts=3))
     harness.settle(page, charts=7)
     page.evaluate(
@@ -266,7 +266,7 @@ def test_a_change_is_on_the_charts_within_a_quarter_of_a_second(
     )
     page.evaluate(WATCH)
     spin(page, "Input tokens").focus()
-    for _ in range(2):
+    for _ in range(3):
         times = redraws(page, changes=12)
         middle, p95 = statistics.median(times), times[int(0.95 * len(times)) - 1]
         remark(f"model page: change to last redraw, {len(times)} changes: p50 {middle:.0f} ms, p95 {p95:.0f} ms")
