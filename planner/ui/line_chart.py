@@ -127,29 +127,20 @@ def _limits(ink: Palette, x: Spec) -> list[Spec]:
 
 
 def _hover(ink: Palette, tips: dict[str, str]) -> list[Spec]:
-    """The nearest stop answers the pointer, wherever in the plot it is."""
+    """The nearest stop answers the pointer, wherever in the plot it is: its stripe shows, and says what is there."""
     select = {"type": "point", "on": "pointerover", "clear": "pointerout", "fields": ["x"]}
-    said = [tip(*pair) for pair in tips.items()]
-    rule = {
-        "data": {"name": "stops"},
-        "transform": [{"filter": {"param": "near", "empty": False}}],
-        "mark": {"type": "rule", "color": ink.muted, "strokeWidth": 1},
-        "encoding": {
-            "x": {"field": "x", "type": "quantitative"},
-            "y": {"value": HEAD_PIXELS},
-            "y2": {"value": "height"},
-        },
-    }
-    stripes = {
-        "data": {"name": "stops"},
-        "params": [{"name": "near", "select": select}],
-        "mark": {"type": "rect", "opacity": 0},
-        "encoding": {
-            "x": {"field": "from", "type": "quantitative"},
-            "x2": {"field": "to"},
-            "y": {"value": 0},
-            "y2": {"value": "height"},
-            "tooltip": said,
-        },
-    }
-    return [rule, stripes]
+    return [
+        {
+            "data": {"name": "stops"},
+            "params": [{"name": "near", "select": select}],
+            "mark": {"type": "rect", "color": ink.muted},
+            "encoding": {
+                "x": {"field": "from", "type": "quantitative"},
+                "x2": {"field": "to"},
+                "y": {"value": HEAD_PIXELS},
+                "y2": {"value": "height"},
+                "opacity": {"condition": {"param": "near", "empty": False, "value": 0.14}, "value": 0},
+                "tooltip": [tip(*pair) for pair in tips.items()],
+            },
+        }
+    ]

@@ -20,8 +20,8 @@ from planner.units import DASH, GB, gigabytes, show, significant, whole
 from planner.work import Column
 
 MEGA: Final = 1e6
-STOPS: Final = 29
-"""Points of a curve that answer the pointer: over batch every power of two and one between."""
+STOPS: Final = 15
+"""Points of a curve that answer the pointer: over batch every power of two."""
 
 TEXTS: Final = {
     "growth": ("at", "experts", "weights", "token"),
