@@ -98,7 +98,7 @@ def _setting(row: Row, model: ModelSpec, gpu: Accelerator) -> tuple[Setting, tup
         *([f"{kv} cache by engine default"] if default_kv else []),
     )
     if row.get("disagg", "no") not in ("no", ""):
-        raise CaseError("disaggregated serving is not modelled yet")
+        raise CaseError("disaggregated: the columns state one layout, not those of both pools")
     version = row.get("engine_version", "")
     known = None if version in UNSTATED_VERSIONS else version
     scenario = _scenario(row, model, gpu, served, weights, kv)

@@ -12,6 +12,7 @@ from planner.rows import sequence
 from planner.serving.speculative import expected_tokens
 from planner.setting import Setting
 from planner.specs.layout import Layout, layout
+from planner.specs.model import ExpertFFN
 from planner.units import gigabytes, show, whole
 from planner.work import ONE
 
@@ -108,9 +109,23 @@ def _pool_text(pool: Pool, moved: Transfer, workers: float) -> str:
 
 
 def _links(setting: Setting) -> Iterator[Note]:
-    """What the laws of links say of themselves, where tokens or caches leave a device's own domain or ranks."""
+    """What the laws of links say of themselves, as far as this layout uses them."""
     asked = setting.scenario
     spread = asked.dp * asked.cp > 1 or asked.tp * asked.dp * asked.cp * asked.pp > setting.profile.links.domain
     if spread and setting.convention.overheads:
         for text in setting.profile.links.notes:
-            yield Note("links", text, "dp" if asked.dp > 1 else "tp")
+            if _concerns(setting, text):
+                yield Note("links", text, "dp" if asked.dp > 1 else "tp")
+
+
+def _concerns(setting: Setting, text: str) -> bool:
+    """Whether a remark on links is about something that the layout does."""
+    asked = setting.scenario
+    dispatched = any(
+        np.any(_at(setting).dispatches(group.ffn.top_k) > 0.0)
+        for group in setting.model.groups
+        if isinstance(group.ffn, ExpertFFN)
+    )
+    if text.startswith("Expert exchange"):
+        return dispatched and not (asked.prefill != "colocated" and "prefill" in text)
+    return asked.pp * asked.cp > 1 if text.startswith("A hop") else True

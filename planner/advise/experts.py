@@ -12,10 +12,9 @@ from planner.advise.caches import latent
 from planner.advise.degrees import by_degree
 from planner.catalog.accelerators import accelerator
 from planner.physics.ffn import distinct_experts
-from planner.physics.tiles import expected_tiles, tile_fill
+from planner.physics.tiles import expected_tiles, tile_fill, tokens_per_expert
 from planner.plan import Plan
 from planner.serving import decode
-from planner.serving.thresholds import tokens_an_expert
 from planner.setting import resolve
 from planner.specs.model import ExpertFFN
 from planner.specs.scenario import Scenario
@@ -197,7 +196,7 @@ def expert_tiles(s: Scenario, plan: Plan) -> Advice | None:
     ffn = _experts(s)
     if ffn is None or plan.tpot_ms is None:
         return None
-    mean = float(tokens_an_expert(np.asarray(float(plan.batch)), ffn.top_k, ffn.count))
+    mean = mean_tokens(plan.batch, ffn.top_k, ffn.count)
     hit = float(distinct_experts(ffn.count, ffn.top_k, np.asarray(float(plan.batch))))
     fill = fill_of(plan.batch, ffn.top_k, ffn.count)
     wanted = TILE * ffn.count / ffn.top_k
@@ -221,6 +220,10 @@ def expert_tiles(s: Scenario, plan: Plan) -> Advice | None:
 
 def fill_of(tokens: int, top_k: int, count: int) -> float:
     """Share of tile rows that hold a token when experts are drawn evenly and independently."""
-    mean = tokens_an_expert(np.asarray(float(tokens)), top_k, count)
-    tiles = expected_tiles(tokens, top_k / count, TILE)
-    return float(tile_fill(mean, np.asarray(float(TILE)), np.asarray(tiles)))
+    tiles = expected_tiles(np.asarray(float(tokens)), np.asarray(top_k / count), np.asarray(float(TILE)))
+    return float(tile_fill(np.asarray(mean_tokens(tokens, top_k, count)), np.asarray(float(TILE)), tiles))
+
+
+def mean_tokens(tokens: int, top_k: int, count: int) -> float:
+    """Mean tokens that one routed expert of a layer gets in a step."""
+    return float(tokens_per_expert(np.asarray(float(tokens)), np.asarray(float(top_k)), np.asarray(float(count))))

@@ -53,7 +53,8 @@ def matrix_flops(local_params: Column, tokens: Column) -> Column:
 @formula("definition: weights once, activations in and out once", "B")
 def matrix_traffic(weight_bytes: Column, tokens: Column, width: Column) -> Column:
     """Memory traffic of matrices; `width` is inputs plus local outputs, BF16."""
-    activations = tokens * width * 2.0  # [B]
+    a_token = width * 2.0  # [B]
+    activations = tokens * a_token  # [B]
     return weight_bytes + activations  # [B]
 
 

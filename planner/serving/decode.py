@@ -247,7 +247,7 @@ def largest_batch(keeps: Callable[[Column], np.ndarray], shape: tuple[int, ...],
         Column of shape (n, 1); 0 where even one sequence breaks the promise.
     """
     low, high = np.zeros(shape), np.full(shape, float(limit + 1))
-    ways = int(np.clip(4096 // max(shape[0], 1), 2, 384))
+    ways = int(np.clip(2048 // max(shape[0], 1), 2, 384))
     steps = np.arange(1, ways)[None, :] / ways
     while np.any(high - low > 1.0):
         tries = np.clip(np.floor(low + (high - low) * steps), low + 1.0, np.maximum(high - 1.0, low + 1.0))

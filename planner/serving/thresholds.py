@@ -1,4 +1,4 @@
-"""Quantities that decision rules compare: interference, tokens of an expert, empty slots of blocks."""
+"""Quantities that decision rules compare: interference of prompts, empty slots of blocks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,6 @@ def request_interference(shared: Column, alone: Column, osl: float) -> Column:
     """How much longer a request takes because other requests' prompts share its steps."""
     added = shared - alone  # [s]
     return added * (osl - 1.0)  # [s]
-
-
-@formula("definition: routed tokens over experts", "tokens")
-def tokens_an_expert(tokens: Column, top_k: int, count: int) -> Column:
-    """Mean tokens that one routed expert of a layer gets in a step."""
-    routed = tokens * top_k  # [tokens]
-    return routed / count  # [tokens]
 
 
 @formula(

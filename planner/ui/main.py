@@ -17,6 +17,9 @@ HERE: Final = Path(__file__).resolve().parent
 SIDEBAR_PIXELS: Final = 324
 PAGES: Final = HERE / "app_pages"
 """Not `pages`: Streamlit takes a folder of that name for its old automatic pages, and runs one without the sidebar."""
+OTHERS: Final = {"model": ":material/schema:", "trust": ":material/verified:"}
+"""Pages after Plan, in the order of the bar, with their icons."""
+
 FIRST, SEEN = "_first", "_seen"
 
 
@@ -40,13 +43,12 @@ def _pages() -> list[st.Page]:
     plan = st.Page(
         PAGES / "plan.py", title=say("plan"), icon=":material/dashboard:", help=say("plan_help"), default=True
     )
-    trust = PAGES / "trust.py"
-    if not trust.exists():
-        return [plan]
-    return [
-        plan,
-        st.Page(trust, title=say("trust"), icon=":material/verified:", help=say("trust_help"), url_path="trust"),
-    ]
+    return [plan, *(_page(name, icon) for name, icon in OTHERS.items() if (PAGES / f"{name}.py").exists())]
+
+
+def _page(name: str, icon: str) -> st.Page:
+    """A page beside the first, with its name in the address."""
+    return st.Page(PAGES / f"{name}.py", title=say(name), icon=icon, help=say(f"{name}_help"), url_path=name)
 
 
 def _reads_link() -> bool:

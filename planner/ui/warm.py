@@ -5,14 +5,20 @@ from __future__ import annotations
 import importlib
 from typing import Final
 
+from planner.anatomy import anatomy_of
 from planner.catalog.scenarios import presets
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
-from planner.ui import charts, curve_chart
+from planner.ui import charts, curve_chart, model_charts
 from planner.ui.theme import Mode
 
 LAZY: Final = ("pandas", "pyarrow", "streamlit.elements.vega_charts", "streamlit.elements.arrow")
 MODES: Final[tuple[Mode, ...]] = ("light", "dark")
+
+MODEL_CHARTS: Final = (
+    model_charts.parameters, model_charts.experts, model_charts.weights, model_charts.intensity, model_charts.reads,
+    model_charts.tiles, model_charts.phases,
+)  # fmt: skip
 
 
 def warm() -> None:
@@ -22,7 +28,11 @@ def warm() -> None:
     importlib.import_module("planner.ui.sidebar")
     importlib.import_module("planner.ui.sharing")
     importlib.import_module("planner.ui.techniques_block")
+    importlib.import_module("planner.ui.model_blocks")
     for shown in MODES:
         charts.memory(shown), curve_chart.curve(shown), charts.step(shown)
+        for chart in MODEL_CHARTS:
+            chart(shown)
     for scenario in (Scenario(), *(preset.scenario for preset in presets()[:3])):
         plan_of(scenario)
+    anatomy_of(Scenario())

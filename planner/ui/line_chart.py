@@ -1,0 +1,146 @@
+"""A line chart with levels, limits, points and the nearest answer to the pointer; constant, as all specifications are.
+
+Datasets: `lines` and `points` (x, y, series), `levels` (level, label, place), `limits` (limit, label, toward) and
+`stops` (x, from, to, and the texts of the tooltip).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.ui.marks import Spec, axis, chart, legend, text, tip
+from planner.ui.theme import Palette
+
+DASHES: Final = ([1, 0], [7, 4], [2, 3], [9, 3, 2, 3])
+HEAD_PIXELS: Final = 20
+"""Height above a plot for the label of a limit."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One axis of a line chart: its title, and the ticks of a logarithmic scale (none: it starts at zero)."""
+
+    title: str
+    ticks: tuple[float, ...] = ()
+    form: str = ",~r"
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line: its name and its hue; its dash follows from its place."""
+
+    name: str
+    hue: str
+
+
+def channel(ink: Palette, field: str, scale: Scale, *, vertical: bool = False) -> Spec:
+    """A channel on one scale."""
+    grid = {"grid": vertical, "ticks": not vertical}
+    if not scale.ticks:
+        linear = {"zero": True, "nice": True, "padding": 4, "rangeMax": HEAD_PIXELS}
+        shown = axis(ink, scale.title, format=scale.form, tickCount=5, **grid)
+        return {"field": field, "type": "quantitative", "scale": linear, "axis": shown}
+    log: dict[str, Any] = {
+        "type": "log",
+        "nice": False,
+        **({"padding": 10, "rangeMax": HEAD_PIXELS} if vertical else {}),
+    }
+    shown = axis(ink, scale.title, values=list(scale.ticks), format=scale.form, labelOverlap="greedy", **grid)
+    return {"field": field, "type": "quantitative", "scale": log, "axis": shown}
+
+
+def lines(
+    ink: Palette,
+    height: int,
+    scales: tuple[Scale, Scale],
+    series: list[Series],
+    tips: dict[str, str],
+    *,
+    quiet: bool = False,
+) -> Spec:
+    """Lines over batch or context, levels and limits with labels, a point or more, and the nearest answer to the pointer."""
+    x, y = channel(ink, "x", scales[0]), channel(ink, "y", scales[1], vertical=True)
+    names = [each.name for each in series]
+    scale = {"domain": names, "range": [each.hue for each in series]}
+    look = (
+        None
+        if quiet
+        else {**legend(ink, columns=2), "symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 300}
+    )
+    colour = {"field": "series", "type": "nominal", "scale": scale, "legend": look}
+    dash = {**colour, "scale": {"domain": names, "range": [list(each) for each in DASHES[: len(names)]]}}
+    curves = {
+        "data": {"name": "lines"},
+        "mark": {"type": "line", "strokeWidth": 2.5},
+        "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash},
+    }
+    points = {
+        "data": {"name": "points"},
+        "mark": {"type": "point", "filled": True, "size": 120, "opacity": 1, "stroke": ink.paper, "strokeWidth": 2},
+        "encoding": {"x": x, "y": y, "color": {**colour, "legend": None}},
+    }
+    return chart(ink, height, [curves, *_levels(ink, y), *_limits(ink, x), points, *_hover(ink, tips)])
+
+
+def _levels(ink: Palette, y: Spec) -> list[Spec]:
+    """Levels across the plot, each with its label at the left end, above or below the line."""
+    field = {**y, "field": "level"}
+    rule = {
+        "data": {"name": "levels"},
+        "mark": {"type": "rule", "strokeDash": [6, 4], "strokeWidth": 1.5, "color": ink.ink},
+        "encoding": {"y": field},
+    }
+    place = {
+        "baseline": {"expr": "datum.place"},
+        "dy": {"expr": "datum.place === 'top' ? 4 : -4"},
+        "dx": 6,
+        "align": "left",
+    }
+    label = {
+        "data": {"name": "levels"},
+        "mark": {**text(ink.ink), **place},
+        "encoding": {"x": {"value": 0}, "y": field, "text": {"field": "label"}},
+    }
+    return [rule, label]
+
+
+def _limits(ink: Palette, x: Spec) -> list[Spec]:
+    """Batches or contexts that matter, as dotted rules with a label above the plot."""
+    field = {**x, "field": "limit"}
+    rule = {
+        "data": {"name": "limits"},
+        "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 2, "color": ink.ink},
+        "encoding": {"x": field, "y": {"value": 2}, "y2": {"value": "height"}},
+    }
+    beside = {
+        "align": {"expr": "datum.toward"},
+        "dx": {"expr": "datum.toward === 'left' ? 6 : -6"},
+        "baseline": "middle",
+    }
+    label = {
+        "data": {"name": "limits"},
+        "mark": {**text(ink.ink), **beside},
+        "encoding": {"x": {"field": "limit", "type": "quantitative"}, "y": {"value": 8}, "text": {"field": "label"}},
+    }
+    return [rule, label]
+
+
+def _hover(ink: Palette, tips: dict[str, str]) -> list[Spec]:
+    """The nearest stop answers the pointer, wherever in the plot it is: its stripe shows, and says what is there."""
+    select = {"type": "point", "on": "pointerover", "clear": "pointerout", "fields": ["x"]}
+    return [
+        {
+            "data": {"name": "stops"},
+            "params": [{"name": "near", "select": select}],
+            "mark": {"type": "rect", "color": ink.muted},
+            "encoding": {
+                "x": {"field": "from", "type": "quantitative"},
+                "x2": {"field": "to"},
+                "y": {"value": HEAD_PIXELS},
+                "y2": {"value": "height"},
+                "opacity": {"condition": {"param": "near", "empty": False, "value": 0.14}, "value": 0},
+                "tooltip": [tip(*pair) for pair in tips.items()],
+            },
+        }
+    ]
