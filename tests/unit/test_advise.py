@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
 import pytest
 
 from planner.advise import RULES, advise
@@ -16,6 +17,7 @@ from planner.advise.experts import fill_of
 from planner.serving.queue import probability_of_waiting
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
+from planner.variants import step_of, step_seconds
 
 BANDWIDTH, FLOPS = 3.35e12, 742.05e12
 SEQUENCE = 1152 * 327_680 / 4
@@ -242,6 +244,10 @@ def test_cache_copies():
     assert (found.number("copies"), found.number("divides")) == (2, 8)
 
 
+def test_cache_copies_end_where_ranks_share_a_context():
+    assert said("cache_copies", weights="fp8", tp=16, dcp=2) is None
+
+
 def test_dcp_shards_cache():
     found = said("dcp_shards_cache", weights="fp8", tp=16)
     assert found.number("copies") == 2
@@ -279,6 +285,15 @@ def test_chunk_breaks_tpot():
     room = int(found.number("room"))
     assert mixed_ms(20, room) <= 50 < mixed_ms(20, room + 1)
     assert found.change == {"chunk": room // 16 * 16}
+
+
+def test_the_last_chunk_of_a_long_prompt_attends_to_all_of_it():
+    """512 of 32,768 tokens: 2N · 512, and four operations a pair, head element and layer with all that lies behind."""
+    fields = {**TEXT, "prefill": "colocated", "isl": 32_768, "chunk": 512, "at_batch": 1, "sla_ttft_ms": 1e4}
+    found = said("chunk_breaks_tpot", **fields, sla_tpot_ms=30.0)
+    token = 2 * 70e9 + 4 * 64 * 128 * (32_768 + 128) * 80
+    prompt = 2 * 70e9 * 512 + 4 * 512 * 32_768 * 64 * 128 * 80
+    assert close(found.number("step"), (token + prompt) / 4 / FLOPS * 1e3)
 
 
 def test_chunk_from_promise():
@@ -463,6 +478,14 @@ def test_spec_concurrency():
     step = {batch: step_ms(batch) / drafted(batch) for batch in (183, 184)}
     assert step[183] <= 15 < step[184]
     assert (found.number("without"), found.number("with")) == (161, 183)
+
+
+@pytest.mark.parametrize("fields", [{**FP8, "pp": 2}, {**DEEPSEEK, "tp": 1, "dp": 8}, FP8])
+def test_a_step_of_the_rules_is_the_step_of_the_plan(fields):
+    """Micro-batches, ranks and all."""
+    scenario = Scenario(**fields, prefill="excluded", at_batch=64)
+    seconds = step_seconds(scenario, step_of(scenario, np.full((1, 1), 64.0)))
+    assert close(float(seconds[0, 0]) * 1e3, plan_of(scenario).tpot_ms)
 
 
 # --- gateway ----------------------------------------------------------------------------------------
