@@ -79,7 +79,7 @@ def _promise(setting: Setting, row: Plans) -> tuple[Note, ...]:
 def _overloaded(setting: Setting, row: Plans) -> tuple[Note, ...]:
     """What fixed replicas carry, and how many would do."""
     asked, rate = setting.scenario, float(row.output_tok_s[0])
-    if asked.fix_replicas is None or asked.qps * asked.osl <= asked.fix_replicas * rate:
+    if asked.fix_replicas is None or not asked.qps * asked.osl > asked.fix_replicas * rate:
         return ()
     carried = asked.fix_replicas * rate / asked.osl
     needed = math.ceil(asked.qps * asked.osl / (rate * asked.load))

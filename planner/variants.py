@@ -135,10 +135,10 @@ _WORDS = ("binds", "reason")
 
 
 def _plain(value: Any) -> bool | float | None:
-    """A cell as Python has it."""
+    """A cell as Python has it; an infinity stays one, it is a number without a bound and not an unknown one."""
     if isinstance(value, np.bool_):
         return bool(value)
-    return float(value) if np.isfinite(value) else None
+    return None if np.isnan(value) else float(value)
 
 
 UNTIMED: Final = {

@@ -5,6 +5,7 @@ Nothing is quoted: a rule prices the scenario and what it would change through t
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Final
 
@@ -84,8 +85,13 @@ def advise(scenario: Scenario) -> tuple[Advice, ...]:
         CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
     """
     plan = plan_of(scenario)
-    said = [found for rule in RULES if (found := rule(scenario, plan)) is not None]
+    said = [found for rule in RULES if (found := rule(scenario, plan)) is not None and _known(found)]
     return tuple(sorted(said, key=lambda each: each.kind != "warning"))
+
+
+def _known(said: Advice) -> bool:
+    """Whether every number of a piece of advice is one; what rests on an unknown or endless number is not said."""
+    return all(math.isfinite(value) for _, value, _ in said.numbers)
 
 
 __all__ = ["RULES", "Advice", "Rule", "advise"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -93,7 +94,7 @@ def _best(rows: Sequence[Technique], measure: Measure) -> float | None:
 def _value(figures: Figures, measure: Measure) -> float | None:
     """One figure of a row."""
     value: float | None = getattr(figures, measure.field)
-    return value
+    return None if value is None or not math.isfinite(value) else value
 
 
 def _row(row: Technique, best: dict[str, float | None], scenario: Scenario) -> str:

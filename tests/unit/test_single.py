@@ -271,3 +271,10 @@ def test_requests_of_one_token_at_a_rate_are_sized() -> None:
     plan = plan_of(Scenario(weights="fp8", tp=4, qps=20.0, osl=1))
     assert plan.tpot_ms is None
     assert not any(note.code == "at_rate" for note in plan.notes)
+
+
+def test_fixed_replicas_without_a_rate_are_not_called_overloaded() -> None:
+    """One output token and prefill left out: there is no throughput to compare with."""
+    plan = plan_of(Scenario(weights="fp8", tp=4, qps=20.0, osl=1, prefill="excluded", fix_replicas=1, sla_ttft_ms=1.0))
+    assert plan.output_tok_s is None
+    assert not any(note.code == "overloaded" for note in plan.notes)
