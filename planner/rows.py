@@ -133,18 +133,16 @@ def room(setting: Setting, layout: Layout) -> Room:
     space = memory.workspace(setting.engine, weights, setting.model.vocab, layout.tp, seats, hidden, convention)
     pool = memory.pool_bytes(setting.engine, physical, setting.utilisation, weights, space)
     length, slots = float(asked.isl + asked.osl), setting.draft.slots
-    full, mean = (
-        sequence(setting, layout, length + slots),
-        sequence(setting, layout, asked.isl + asked.osl / 2.0 + slots),
-    )
-    shared = shared_bytes(setting, layout)
+    longest, usual = length + slots, asked.isl + asked.osl / 2.0 + slots
+    full, mean = sequence(setting, layout, longest), sequence(setting, layout, usual)
+    common, usual_common = (shared_bytes(setting, layout, tokens) for tokens in (longest, usual))
     paging = convention.cache_utilisation
     exact = replace(setting.allocation, block=1)
     token = kv.sequence_bytes(setting.cache, length * ONE, layout.tp, layout.pp, layout.context_ways, exact) / length
     token = token * (1.0 + setting.draft.share)
     tokens = memory.tokens_held(pool, token, paging, setting.allocation.block)
-    held = memory.sequences_held(pool, full, shared, paging, layout.dp)
-    held_mean = memory.sequences_held(pool, mean, shared, paging, layout.dp)
+    held = memory.sequences_held(pool, full, common, paging, layout.dp)
+    held_mean = memory.sequences_held(pool, mean, usual_common, paging, layout.dp)
     return Room(physical, usable, weights, space, pool, token, tokens, held, held_mean)
 
 
@@ -161,11 +159,15 @@ def loaded_weights(setting: Setting, layout: Layout) -> Column:
     return held * (1.0 + draft.share)
 
 
-def shared_bytes(setting: Setting, layout: Layout) -> Column:
-    """Cache bytes of the cached prefix, whole blocks, that all sequences of a rank share; recurrent states are not shared."""
+def shared_bytes(setting: Setting, layout: Layout, tokens: float) -> Column:
+    """Cache bytes of a sequence of a length that all sequences of a rank share: whole blocks of the cached prefix.
+
+    What a sequence keeps of its own is the cache of the tokens behind the prefix, as far as a window holds them, and its
+    recurrent states.
+    """
     block = setting.allocation.block
-    tokens = float(np.floor(setting.prompt.cached / block) * block)
-    return sequence(setting, layout, tokens) - sequence(setting, layout, 0.0)
+    shared = float(np.floor(setting.prompt.cached / block) * block)
+    return sequence(setting, layout, tokens) - sequence(setting, layout, tokens - shared)
 
 
 def unloaded_ttft(setting: Setting, clock: decode.Clock) -> Column:

@@ -43,8 +43,8 @@ def test_what_must_be_known_is_announced_beside_the_verdicts() -> None:
 
 
 def test_a_layout_that_cannot_be_served_says_which_degree_would_do() -> None:
-    assert "TP 4 or 8 would keep the SLA" in said(opened())
-    assert "Tensor parallelism alone does not help" in said(opened("model=llama-3.1-405b&tp=4"))
+    assert "TP 4, 8, 16 or 32 would keep the SLA" in said(opened())
+    assert "Tensor parallelism alone does not help" in said(opened("model=llama-3.1-405b&gpu=a10&tp=4"))
 
 
 def test_sources_are_grouped_by_who_says_it() -> None:

@@ -18,7 +18,7 @@ from planner.ui.trust_limits import headline, without_title
 from tests.app import browser as harness
 
 TOO_LARGE = Scenario(model="llama-3.1-405b")
-REFUSED = Scenario(pp=2)
+REFUSED = Scenario(tp=3)
 SECTION_MS = 50
 LOOKS = {"light": {"theme": "light"}, "dark": {"theme": "dark"}, "390px": {"width": 390, "height": 844}}
 
@@ -128,7 +128,7 @@ def test_the_catalogue_counts_what_it_has(trust):
 
 def test_limits_show_both_documents(trust, root):
     text = main(trust(section="limits"))
-    assert "Refused: memory is shown" in text
+    assert "Accepted, but judged on means" in text
     if (root / "docs" / "VALIDATION.md").exists():
         assert "90th percentile" in text
 

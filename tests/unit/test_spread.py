@@ -218,3 +218,13 @@ def test_recurrent_states_are_not_shared() -> None:
     state = setting(**at).cache
     fixed = sum(part.layers * part.fixed_bytes / min(2, part.shards) for part in state if part.fixed_bytes)
     assert alone > fixed
+
+
+def test_a_window_holds_a_prefix_only_as_far_as_it_reaches_back() -> None:
+    """Phi-3's window of 2,047 tokens: behind 4,000 shared tokens each sequence keeps its own 90, and shares the rest."""
+    found = plan(model="phi-3-medium-4k", gpu="b200-sxm", profile="textbook", isl=4000, osl=90, prefix=1.0)
+    own = setting(model="phi-3-medium-4k").cache
+    token = sum(part.layers * part.token_bytes for part in own)
+    window = own[0].window
+    pool = found.kv_pool_bytes * 0.96
+    assert found.b_max_kv == np.floor((pool - (window - 91) * token) / (91 * token))
