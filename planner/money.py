@@ -55,7 +55,7 @@ def money(setting: Setting, replica: Column, speed: Speed) -> Money:
         serving=serving,
         workers=workers,
         devices=decode + beside,
-        productive=replica + beside / serving,
+        productive=replica + (np.zeros(1) if pool is None else _fed_by(setting, pool, serving, workers, speed)),
         capacity=capacity,
         dollars=dollars,
         per_output=cost.dollars_per_million(dollars, served),
@@ -79,6 +79,15 @@ def _workers(setting: Setting, pool: Pool, serving: Column, speed: Speed) -> Col
     full = disagg.decode_requests(speed.rate, serving, float(asked.osl))
     requests = asked.qps * np.ones(np.shape(full)) if asked.qps > 0 else full
     return disagg.prefill_workers(requests, pool.busy * np.ones(1), asked.load)
+
+
+def _fed_by(setting: Setting, pool: Pool, serving: Column, workers: Column, speed: Speed) -> Column:
+    """Prefill devices that feed one replica at full use; of a fixed pool, the replica's share of it."""
+    asked = setting.scenario
+    if asked.prefill_workers is not None:
+        return workers * pool.devices / serving
+    busy = disagg.workers_busy(disagg.decode_requests(speed.rate, np.ones(1), float(asked.osl)), pool.busy * np.ones(1))
+    return busy / asked.load * pool.devices
 
 
 def _capacity(setting: Setting, pool: Pool | None, serving: Column, workers: Column, speed: Speed) -> Column:

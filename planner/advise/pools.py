@@ -52,6 +52,8 @@ class Pools:
 @lru_cache(maxsize=256)
 def pools(s: Scenario) -> Pools | None:
     """Both arrangements of a scenario at full use, prefill on the same devices; None where a speed is not known."""
+    if s.osl == 1:
+        return None
     here = s.with_(**COLOCATED)
     many = {"qps": 0.0, "load": 1.0, "fix_replicas": None, "spare": 0, "decode_workers": MANY}
     split = here.with_(prefill="disaggregated", at_batch=None, **many)

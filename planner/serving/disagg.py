@@ -31,6 +31,12 @@ def prefill_rate(workers: Column, prompt: Column, load: float) -> Column:
     return workers * load / prompt  # [requests/s]
 
 
+@formula("definition: prompts a second times the time that each keeps a worker busy", "workers")
+def workers_busy(requests: Column, prompt: Column) -> Column:
+    """Prefill workers that a request rate keeps busy on average."""
+    return requests * prompt  # [workers]
+
+
 @formula("definition: prompts a second over what one worker may carry, rounded up; at least one", "workers")
 def prefill_workers(requests: Column, prompt: Column, load: float) -> Column:
     """Prefill workers that feed a request rate."""

@@ -22,8 +22,10 @@ def contradictions(scenario: Scenario) -> tuple[Fault, ...]:
 
 
 def _pool(s: Scenario) -> Iterator[Fault]:
-    """A prefill pool is described only when there is one."""
+    """A prefill pool is described only when there is one, and feeds a decode pool only when there is something to decode."""
     if s.prefill == "disaggregated":
+        if s.osl == 1:
+            yield Fault("prefill", s.prefill, "needs osl of 2 or more: requests of one output token are never decoded")
         return
     for field in POOL_FIELDS:
         if (value := getattr(s, field)) is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.errors import InputError
 from planner.plan import Plan
 from planner.pools import transfer
 from planner.specs.layout import layout
@@ -58,12 +59,19 @@ def test_workers_follow_the_request_rate() -> None:
     assert found.usd_per_hour == pytest.approx(at.cost.price * found.gpus, rel=1e-12)  # type: ignore[operator]
 
 
-def test_goodput_a_device_counts_both_pools() -> None:
-    found = plan(**APART, qps=20.0)
-    assert found.goodput_tok_s is not None
-    assert found.replicas is not None
-    assert found.gpus is not None
-    assert found.goodput_tok_s_gpu == pytest.approx(found.goodput_tok_s * found.replicas / found.gpus, rel=1e-12)
+def test_goodput_a_device_counts_both_pools_at_full_use() -> None:
+    """A replica at full batch, and the part of the prefill pool that feeds it at 80 %."""
+    for rate in (0.0, 20.0):
+        at, found = setting(**APART, qps=rate), plan(**APART, qps=rate)
+        assert at.pool is not None
+        assert found.goodput_tok_s is not None
+        feeding = found.goodput_tok_s / 256 * at.pool.busy / 0.8 * 4
+        assert found.goodput_tok_s_gpu == pytest.approx(found.goodput_tok_s / (4 + feeding), rel=1e-12)
+
+
+def test_a_request_of_one_token_has_nothing_to_decode_elsewhere() -> None:
+    with pytest.raises(InputError, match="osl of 2 or more"):
+        setting(**{**APART, "osl": 1})
 
 
 def test_too_few_prefill_workers_cannot_feed_the_rate() -> None:
