@@ -14,7 +14,8 @@ from planner.candidates import candidates
 from planner.evaluate import evaluate_setting
 from planner.formula import Call, Formula, Line, Recording, Worked, explain, number, recording
 from planner.physics.roofline import launch_seconds, pass_seconds, terms
-from planner.physics.weights import end_bytes, stored_bytes, weight_bytes
+from planner.physics.stages import fullest_mix
+from planner.physics.weights import end_bytes, layer_bytes, stored_bytes, weight_bytes
 from planner.pools import prefill_pool
 from planner.rows import room, speed_at, unloaded_ttft
 from planner.serving import decode
@@ -126,7 +127,7 @@ def _verified(setting: Setting, clock: decode.Clock, batch: Column) -> list[Part
     if draft is None or setting.decoding.overlap:
         return []
     held = decode.held_batch(clock, batch)
-    taken, _ = _recorded(lambda: decode.verification(clock, held, draft))
+    taken, _ = _recorded(lambda: decode.verification(clock, batch, draft))
     note = f"{number(held)} sequences a rank, {number(draft.tokens + 1.0)} tokens each"
     return [Part("The verification", note, _pass(setting, taken, timed(taken)))]
 
@@ -246,17 +247,25 @@ def _held(setting: Setting, at: Layout, calls: Sequence[Call]) -> Iterator[tuple
     """Name, layers, bytes a layer and padding of each matrix and of the experts, group by group of equal layers."""
     names = ("matrix_bytes", "expert_bytes", "tile_padding")
     stored = (_first(call.result) for call in calls if call.formula.name in names)
-    for group in setting.model.groups:
-        layers = float(np.ceil(group.count / _first(at.pp)))
+    for group, layers in zip(setting.model.groups, _stage(setting, at), strict=True):
         for name in held_names(group):
             padding = (next(stored),) if name == EXPERTS else ()
             yield name, (layers, next(stored), *padding)
 
 
+def _stage(setting: Setting, at: Layout) -> tuple[float, ...]:
+    """Layers of each group on the fullest pipeline stage."""
+    model, kinds, convention = setting.model, setting.machine.formats, setting.convention
+    copies = float(setting.scenario.redundant)
+    layers = [_first(layer_bytes(group, kinds, at, copies, convention)) for group in model.groups]
+    return fullest_mix(model, layers, int(_first(at.pp)))
+
+
 def _vectors(setting: Setting, at: Layout) -> float:
     """Parameters that every rank holds whole: norms, biases, vision towers."""
     model = setting.model
-    layers = (np.ceil(group.count / _first(at.pp)) * vector_params(group) for group in model.groups)
+    mix = zip(_stage(setting, at), model.groups, strict=True)
+    layers = (count * vector_params(group) for count, group in mix)
     return float(sum(layers)) + model.final_params + (model.vision_params or 0)
 
 

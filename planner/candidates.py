@@ -128,6 +128,21 @@ def _beyond_copies(shards: int) -> Broken:
     return lambda layout: layout.dcp > np.maximum(layout.tp / np.minimum(layout.tp, shards), 1.0)
 
 
+def block_rules(model: ModelSpec) -> tuple[Rule, ...]:
+    """Block-FP8 kernels of vLLM and SGLang need whole blocks of 128 of an expert's width on a rank.
+
+    They refuse to load such a model (vllm-project/vllm issue 17569: `output_size … is not divisible by block_n = 128`).
+    """
+    widths = sorted({_width(group.ffn.expert) for group in model.groups if isinstance(group.ffn, ExpertFFN)})
+    text = "block-FP8 kernels need a multiple of 128 of an expert's width {:,} on a rank: raise ep"
+    return tuple(Rule("blocks", text.format(n), _breaks_blocks(n), by_engine=True) for n in widths)
+
+
+def _breaks_blocks(width: int) -> Broken:
+    """Whether a rank's share of an expert's width is not whole blocks."""
+    return lambda layout: np.asarray(np.mod(width / layout.expert_tp, 128.0) != 0.0)
+
+
 def _stage_rule(model: ModelSpec) -> Rule:
     """Every pipeline stage has a layer."""
     return Rule("pp", f"pp exceeds the {model.layers} layers", _above("pp", model.layers))

@@ -26,7 +26,7 @@ def doubts(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
     if not np.isfinite(row.ttft_ms[0]) or not row.fits[0]:
         return stale
     if not row.meets_sla[0]:
-        return (*_overloaded(setting, row), *_promise(setting, row), *stale)
+        return (*_overloaded(setting, row), *_promise(setting, row, curve), *stale)
     if not setting.convention.overheads:
         return stale
     return (*_band(setting, row, curve), *_ttft(setting, row), *_rate(setting, row, curve), *stale)
@@ -65,15 +65,22 @@ def _ttft(setting: Setting, row: Plans) -> tuple[Note, ...]:
     return (Note("ttft_bound", text, "sla_ttft_ms"),)
 
 
-def _promise(setting: Setting, row: Plans) -> tuple[Note, ...]:
+def _promise(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
     """What can be promised when nothing keeps the promise, and the layout that would keep it."""
     if row.b_max_sla[0] >= 1.0:
         return ()
-    reach = f"At batch 1 this layout reaches TTFT {show(float(row.ttft_ms[0]), 'ms')}"
-    tpot = f" and TPOT {show(float(row.tpot_ms[0]), 'ms')}" if np.isfinite(row.tpot_ms[0]) else ""
+    first = curve[0].tpot_ms if curve else float(row.tpot_ms[0])
+    tpot = f" and TPOT {show(first, 'ms')}" if np.isfinite(first) else ""
+    reach = f"At batch 1 this layout reaches TTFT {show(_first_token(row, first), 'ms')}"
     tp = keeping_tp(setting)
     other = "no tensor-parallel degree keeps the promise" if tp is None else f"tp={tp} keeps the promise"
     return (Note("promise", f"{reach}{tpot}; {other}.", "tp"),)
+
+
+def _first_token(row: Plans, tpot: float) -> float:
+    """TTFT at batch 1 [ms]: unloaded, and half of a step at that batch where steps run."""
+    half = (float(row.ttft_ms[0]) - float(row.ttft_unloaded_ms[0])) * tpot / float(row.tpot_ms[0])
+    return float(row.ttft_unloaded_ms[0]) + (half if np.isfinite(half) else 0.0)
 
 
 def _overloaded(setting: Setting, row: Plans) -> tuple[Note, ...]:

@@ -38,16 +38,12 @@ class Money:
 
 def money(setting: Setting, replica: Column, speed: Speed) -> Money:
     """Size and bill of deployments whose replicas have so many devices each."""
-    asked, priced, pool = setting.scenario, setting.cost, setting.pool
+    asked, pool = setting.scenario, setting.pool
     serving = _serving(setting, speed)
     workers = np.zeros(np.shape(serving)) if pool is None else _workers(setting, pool, serving, speed)
     beside = np.zeros(1) if pool is None else workers * pool.devices
     decode = (serving + asked.spare) * replica
-    price = np.nan if priced.price is None else priced.price
-    dollars = cost.dollars_per_hour(cost.billed_devices(decode, float(priced.instance)), price)
-    if pool is not None:
-        reading = cost.dollars_per_hour(beside, np.nan if pool.price is None else pool.price)
-        dollars = cost.both_pools(dollars, reading)
+    dollars = _bill(setting, decode, beside)
     capacity = _capacity(setting, pool, serving, workers, speed)
     served = cost.served_rate(asked.qps, float(asked.osl), capacity)
     good = np.where(speed.good > 0.0, served, 0.0)
@@ -61,6 +57,16 @@ def money(setting: Setting, replica: Column, speed: Speed) -> Money:
         per_output=cost.dollars_per_million(dollars, served),
         per_good=cost.dollars_per_million(dollars, good),
     )
+
+
+def _bill(setting: Setting, decode: Column, beside: Column) -> Column:
+    """$/h of the decode pool and of the prefill pool; equal devices are rented together, in whole instances."""
+    priced, pool = setting.cost, setting.pool
+    price = np.nan if priced.price is None else priced.price
+    if pool is None or pool.gpu.id == setting.gpu.id:
+        return cost.dollars_per_hour(cost.billed_devices(decode + beside, float(priced.instance)), price)
+    own = cost.dollars_per_hour(cost.billed_devices(decode, float(priced.instance)), price)
+    return cost.both_pools(own, cost.dollars_per_hour(beside, np.nan if pool.price is None else pool.price))
 
 
 def _serving(setting: Setting, speed: Speed) -> Column:
@@ -97,3 +103,17 @@ def _capacity(setting: Setting, pool: Pool | None, serving: Column, workers: Col
         return decode
     fed = disagg.prefill_rate(workers, pool.busy * np.ones(1), 1.0) * float(setting.scenario.osl)
     return np.asarray(np.minimum(decode, fed))
+
+
+def replica_dollars(setting: Setting, devices: float, rate: Column) -> Column:
+    """$/h of one replica at full use and of the part of a prefill pool that feeds it; NaN where a price is not known."""
+    price = np.nan if setting.cost.price is None else setting.cost.price
+    own = cost.dollars_per_hour(devices * np.ones(np.shape(rate)), price)
+    pool = setting.pool
+    if pool is None:
+        return own
+    busy = disagg.workers_busy(
+        disagg.decode_requests(rate, np.ones(1), float(setting.scenario.osl)), pool.busy * np.ones(1)
+    )
+    beside = busy / setting.scenario.load * pool.devices
+    return cost.both_pools(own, cost.dollars_per_hour(beside, np.nan if pool.price is None else pool.price))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates import refusals, rules
 from planner.catalog.accelerators import accelerator
 from planner.catalog.prices import default_price
 from planner.catalog.profiles import profile
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 LINK_EFFICIENCY = 0.8
 """Share of the link that a KV transfer reaches when the scenario does not say: the source article's best case; public
 reports run from 0.02 (untuned, block by block) to 0.94 (tuned RDMA)."""
+
+
+LARGEST_DOUBLING = 6
+"""How often a prefill worker's degree is doubled in search of one that holds the model."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +70,27 @@ def prefill_pool(setting: Setting, *, together: bool = True) -> Pool | None:
         return None
     gpu = setting.gpu if asked.prefill_gpu is None else accelerator(asked.prefill_gpu)
     clock = setting.profile if gpu.id == setting.gpu.id else profile(asked.profile, gpu, asked.engine)
-    at = layout(asked.tp if asked.prefill_tp is None else asked.prefill_tp).tall
+    at = layout(_own_tp(setting, gpu) if asked.prefill_tp is None else asked.prefill_tp).tall
     machine = replace(setting.machine, domain=clock.links.domain, wire=clock.links.wire)
     placed = forward.place(machine, at)
     placed = placed if together else replace(placed, stacks=placed.kernels)
     busy = prefill.prompt_seconds(placed, clock, setting.prompt)
     waited = prefill.unloaded_ttft(busy, clock.ttft_fixed, clock.ttft_factor, clock.ttft_ceiling)
     return Pool(gpu, clock, at, _one(waited), _one(busy), _fits(setting, gpu, at), _price(setting, gpu))
+
+
+def _own_tp(setting: Setting, gpu: Accelerator) -> int:
+    """Tensor-parallel degree of a worker that the scenario does not name: the decode replica's, doubled until it holds.
+
+    The decode replica's own where none does.
+    """
+    asked = setting.scenario.tp
+    found = rules(setting.model)
+    for tp in (asked << doubled for doubled in range(LARGEST_DOUBLING)):
+        at = layout(tp).tall
+        if int(refusals(found, at)[0, 0]) < 0 and _fits(setting, gpu, at):
+            return tp
+    return asked
 
 
 def _fits(setting: Setting, gpu: Accelerator, at: Layout) -> bool:

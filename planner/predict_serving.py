@@ -24,6 +24,9 @@ from planner.units import GIB
 NO_PROMISE_MS = 3_600_000.0
 """A promise so loose that it never binds: cases state none."""
 
+UNDRAFTED = ("", "off", "no", "none", "unknown", "unstated", "nan")
+"""Words for no drafts, or for nothing known of any: then none are assumed."""
+
 UNSTATED_VERSIONS = ("", "unstated", "see repo envs/")
 
 
@@ -99,6 +102,8 @@ def _setting(row: Row, model: ModelSpec, gpu: Accelerator) -> tuple[Setting, tup
     )
     if row.get("disagg", "no") not in ("no", ""):
         raise CaseError("disaggregated: the columns state one layout, not those of both pools")
+    if row.get("spec_decode", "") not in UNDRAFTED:
+        raise CaseError("speculative decoding: draft tokens and their acceptance are not stated")
     version = row.get("engine_version", "")
     known = None if version in UNSTATED_VERSIONS else version
     scenario = _scenario(row, model, gpu, served, weights, kv)

@@ -39,8 +39,9 @@ def _routing(setting: Setting) -> str:
     routing = setting.machine.routing
     if routing.asked is not None:
         return f"The slowest expert rank has {routing.asked:g} times the mean load, as given."
-    uneven = f"popularity of experts varies by {routing.popularity:.0%} of its mean"
-    spread = uneven if routing.popularity else "popularity is even"
+    counts = [group.ffn.count for group in setting.model.groups if isinstance(group.ffn, ExpertFFN)]
+    left = routing.popularity(min(counts))
+    spread = f"popularity of experts varies by {left:.0%} of its mean" if left else "popularity is even"
     return f"Tokens choose experts independently; the slowest rank is the expected maximum over ranks ({spread})."
 
 

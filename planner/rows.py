@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.candidates import Flags, Rule, refusals, rules
+from planner.candidates import Flags, Rule, block_rules, refusals, rules
 from planner.physics import kv, memory
 from planner.physics.weights import weight_bytes
 from planner.plan import BINDS, Codes, Column
@@ -31,7 +31,7 @@ REASONS = (
     "the batch is larger than the engine's limit of running sequences",
     "TTFT or TPOT is above the promise at this batch",
     "the engine does not run on this maker's accelerators",
-    "the fixed replicas carry less than the asked request rate: queues grow without end",
+    "the fixed replicas or prefill workers carry less than the asked request rate: queues grow without end",
 )
 """Reasons that are not layout rules, by code; the layout rules' follow."""
 
@@ -113,7 +113,8 @@ def rules_of(setting: Setting) -> tuple[Rule, ...]:
     refused = refusal(engine, setting.model, asked)
     whole = [] if refused is None else [Rule("engine", refused.reason, _everywhere, by_engine=True)]
     offered = (Rule(e.name, e.reason, e.broken, by_engine=True) for e in layout_rules(engine, setting.model, asked))
-    return (*rules(setting.model), *whole, *offered)
+    blocks = block_rules(setting.model) if asked.weights == "fp8-block" and engine.id != "trtllm" else ()
+    return (*rules(setting.model), *whole, *blocks, *offered)
 
 
 def _everywhere(layout: Layout) -> Flags:

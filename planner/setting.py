@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
+from typing import Final
 
 from planner.catalog.accelerators import accelerator
 from planner.catalog.custom import custom_model
@@ -113,7 +114,7 @@ def assemble(
         routing,
         convention,
         clock.links.domain,
-        clock.links.wire,
+        wire_of(scenario, clock),
     )
     budget = scenario.token_budget or rules.token_budget
     work = prompt(scenario.isl, scenario.prefix, scenario.chunk, budget if convention.overheads else float("inf"))
@@ -140,6 +141,16 @@ def assemble(
         cost=cost_of(scenario),
     )
     return replace(setting, pool=prefill_pool(setting))
+
+
+HALVED: Final = ("fp8", "fp8-block", "int8", "nvfp4")
+"""Weight precisions whose activations travel to experts in 8 bits; beside the others they travel as they are."""
+
+
+def wire_of(scenario: Scenario, clock: Profile) -> tuple[float, float]:
+    """Bytes an element of expert dispatch and combine [B]."""
+    sent, returned = clock.links.wire
+    return (sent if scenario.weights in HALVED else 2.0), returned
 
 
 def draft_of(scenario: Scenario) -> Draft | None:

@@ -9,18 +9,16 @@ import numpy as np
 
 from planner.arithmetic import arithmetic
 from planner.formula import Worked
+from planner.ledger import ledger_rows
+from planner.money import replica_dollars
 from planner.notes import notes
-from planner.physics import forward, passes
-from planner.physics.roofline import bound_by, entry_seconds, terms
-from planner.plan import BINDS, CurvePoint, LedgerRow, Plan, Plans
+from planner.plan import BINDS, CurvePoint, Plan, Plans
 from planner.provenance import assumptions, sources
 from planner.rows import Bounds, bounds, seats_of, speed_at
-from planner.serving.decode import rank_batch
 from planner.setting import Setting, resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
 from planner.tabulate import table
-from planner.work import ONE, Entry, Ledger
 
 CURVE_POINTS = 64
 """Batches on the TPOT curve, spread geometrically."""
@@ -60,7 +58,7 @@ def plan_setting(setting: Setting) -> Plan:
         notes=notes(setting, row, curve),
         scenario=asked,
         curve=curve,
-        ledger=_ledger(setting, known, row) if timed else (),
+        ledger=ledger_rows(setting, known.clock, row.batch[:, None], float(row.tpot_ms[0]) / 1e3) if timed else (),
         assumptions=assumptions(setting),
         sources=sources(setting),
     )
@@ -98,69 +96,13 @@ def _curve(setting: Setting, known: Bounds, row: Plans) -> tuple[CurvePoint, ...
     batches = _grid(setting, row)
     speed = speed_at(setting, known.clock, batches[None, :], known.unloaded)
     tpot, rate = speed.tpot.reshape(-1) * 1e3, speed.rate.reshape(-1)
-    price = setting.cost.price
-    dollars = None if price is None else price * float(row.gpus_per_replica[0])
+    dollars = replica_dollars(setting, float(row.gpus_per_replica[0]), rate)
     low, high = setting.profile.band
     held = float(row.b_max_kv[0])
     return tuple(
-        CurvePoint(
-            int(b), t, t * low, t * high, r, None if dollars is None else dollars / (r * 3600.0 / 1e6), b <= held
-        )
-        for b, t, r in zip(batches.tolist(), tpot.tolist(), rate.tolist(), strict=True)
+        CurvePoint(int(b), t, t * low, t * high, r, d / (r * 3600.0 / 1e6) if np.isfinite(d) else None, b <= held)
+        for b, t, r, d in zip(batches.tolist(), tpot.tolist(), rate.tolist(), dollars.tolist(), strict=True)
     )
-
-
-def _ledger(setting: Setting, known: Bounds, row: Plans) -> tuple[LedgerRow, ...]:
-    """The decode step at the operating point, operator by operator, and what prefill of others adds to it."""
-    placed = known.clock.placed
-    held = rank_batch(row.batch, placed.layout.dp)
-    entries = forward.forward(placed, passes.decode_pass(held, setting.decoding.context * ONE))
-    rows = [_ledger_row(entry, setting) for entry in entries]
-    rows = rows if setting.profile.per_operator else _textbook_shares(rows, entries, setting)
-    return (*rows, *_prefill_row(setting, float(row.tpot_ms[0]) / 1e3 - sum(each.seconds for each in rows)))
-
-
-def _ledger_row(entry: Entry, setting: Setting) -> LedgerRow:
-    """One operator over all its launches."""
-    work, launches = entry.work, _one(entry.work.launches)
-    return LedgerRow(
-        operator=entry.name,
-        group=entry.group,
-        seconds=_one(entry_seconds(entry, setting.profile)),
-        flops=_one(work.flops) * launches,
-        hbm_bytes=_one(work.hbm_bytes) * launches,
-        link_bytes=_one(work.link_bytes) * launches,
-        bound_by=bound_by(entry, setting.profile),
-    )
-
-
-def _textbook_shares(rows: list[LedgerRow], entries: Ledger, setting: Setting) -> list[LedgerRow]:
-    """The textbook clocks the summed work once; each operator is shown its share of the term that wins."""
-    timed = [
-        (row, terms(entry.work, setting.profile))
-        for row, entry in zip(rows, entries, strict=True)
-        if row.group != "host"
-    ]
-    launches = [_one(entry.work.launches) for entry in entries if entry.group != "host"]
-    compute = [_one(t[0]) * n for (_, t), n in zip(timed, launches, strict=True)]
-    memory = [_one(t[1]) * n for (_, t), n in zip(timed, launches, strict=True)]
-    wins, bound = (memory, "memory") if sum(memory) >= sum(compute) else (compute, "compute")
-    return [
-        LedgerRow(row.operator, row.group, seconds, row.flops, row.hbm_bytes, row.link_bytes, bound)
-        for (row, _), seconds in zip(timed, wins, strict=True)
-    ]
-
-
-def _prefill_row(setting: Setting, added: float) -> tuple[LedgerRow, ...]:
-    """What other requests' prefill adds to the step; nothing when prefill is elsewhere."""
-    if setting.decoding.prompt is None:
-        return ()
-    return (LedgerRow("prefill of other requests", "prefill", max(added, 0.0), 0.0, 0.0, 0.0, "compute"),)
-
-
-def _one(column: object) -> float:
-    """The first number of a column."""
-    return float(np.asarray(column).reshape(-1)[0])
 
 
 def worked(scenario: Scenario) -> tuple[Worked, ...]:

@@ -67,7 +67,7 @@ def _verdicts(setting: Setting, known: Bounds, batch: Column, speed: Speed, cash
     """Verdicts of layouts at batches."""
     asked, limits = setting.scenario, known.limits
     engine = engine_reason(setting)
-    placed = (known.space.held >= 1.0) & ((limits.broken < 0) | limits.by_engine)
+    placed = (known.space.held >= 1.0) & ((limits.broken < 0) | limits.by_engine) & (engine != NOT_HERE)
     timed = placed & (engine != NOT_HERE)
     overloaded = _overloaded(setting, cash)
     return Verdicts(
@@ -123,7 +123,8 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
     shape = np.broadcast_shapes(layout.tp.shape, batch.shape)
     cash = money(setting, devices, speed)
     is_ = _verdicts(setting, known, batch, speed, cash)
-    good = np.where(is_.keeps & is_.fits & is_.engine_ok, speed.good, 0.0)
+    fed = cash.capacity / cash.serving if asked.prefill_workers is not None else np.full(1, np.inf)
+    good = np.where(is_.keeps & is_.fits & is_.engine_ok, np.minimum(speed.good, fed), 0.0)
     low, high = setting.profile.band
     flat, valid = partial(_flat, shape), partial(_valid, shape)
     return Plans(
@@ -157,7 +158,7 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
         tpot_ms=valid(speed.tpot * 1e3, is_.speaks),
         ttft_ms=valid(speed.ttft * 1e3, is_.timed),
         ttft_unloaded_ms=valid(speed.unloaded * 1e3, is_.timed),
-        output_tok_s=valid(speed.rate, is_.flows),
+        output_tok_s=valid(np.minimum(speed.rate, fed), is_.flows),
         goodput_tok_s=valid(good, is_.flows),
         goodput_tok_s_gpu=valid(good / cash.productive, is_.flows),
         tpot_low_ms=valid(speed.tpot * 1e3 * low, is_.speaks),

@@ -32,13 +32,13 @@ def _copies(setting: Setting, row: Plans) -> Iterator[Note]:
     """Cache that tensor parallelism copies because its shards are used up."""
     tokens = float(setting.scenario.isl + setting.scenario.osl)
     at = _at(setting)
-    group = float(at.tp[0, 0] * at.context_ways[0, 0])
+    group = float(at.tp[0, 0] * at.cp[0, 0])
     alone = sequence(setting, layout(pp=setting.scenario.pp).tall, tokens)
     copies = float((sequence(setting, at, tokens) * group / alone)[0, 0])
     if copies > 1.5 and row.fits[0]:
         text = (
             f"Each token's cache is held {copies:.1f} times within a replica's tensor-parallel group: more TP adds no room "
-            "for it. Data parallelism (dp) or decode context parallelism (dcp) would divide it."
+            "for it. Data parallelism (dp) or decode context parallelism (dcp) divides it."
         )
         yield Note("cache_copies", text, "tp")
 
@@ -89,10 +89,28 @@ def _pool(setting: Setting, row: Plans) -> Iterator[Note]:
         return
     workers = (row.gpus[0] - row.replicas[0] * row.gpus_per_replica[0]) / pool.devices
     yield Note("prefill_pool", _pool_text(pool, transfer(setting, pool, _at(setting)), float(workers)), "prefill")
+    if pool.price is not None and pool.gpu.id != setting.gpu.id:
+        text = f"The prefill pool's {pool.gpu.name} are counted at ${pool.price:.2f} an hour, the catalogue's median."
+        yield Note("pool_price", text, "price")
+    if setting.scenario.prefill_workers is not None:
+        yield from _feeding(setting, row, pool)
     if pool.price is None:
         yield Note(
             "no_price", f"No price of the prefill pool's {pool.gpu.name} is known: its cost is missing.", "price"
         )
+
+
+def _feeding(setting: Setting, row: Plans, pool: Pool) -> Iterator[Note]:
+    """What a fixed prefill pool feeds, where it is less than the decode pool could take."""
+    asked = setting.scenario
+    fed = float(asked.prefill_workers or 0) / pool.busy
+    taken = float(row.batch[0] / row.tpot_ms[0]) * 1e3 / asked.osl * float(row.replicas[0] - asked.spare)
+    if fed < taken:
+        text = (
+            f"The prefill pool feeds {show(fed)} requests/s, the decode pool could take {show(taken)}: throughput and goodput "
+            "are those that it feeds."
+        )
+        yield Note("prefill_binds", text, "prefill_workers")
 
 
 def _pool_text(pool: Pool, moved: Transfer, workers: float) -> str:

@@ -93,6 +93,7 @@ def model_from_config(
         name=name or id,
         hf_id=hf_id,
         groups=weights.groups,
+        order=_order(shape),
         hidden=shape.hidden,
         vocab=vocab,
         tied=tied,
@@ -165,6 +166,13 @@ def _norm_params(shape: Shape) -> int:
 
 def _main_layers(shape: Shape) -> tuple[LayerGroup, ...]:
     return _grouped(shape, attention_plan(shape), ffn_plan(shape))
+
+
+def _order(shape: Shape) -> tuple[int, ...]:
+    """Group of each layer, groups counted in order of first appearance."""
+    layers = tuple(zip(attention_plan(shape), ffn_plan(shape), strict=True))
+    kinds = {kind: at for at, kind in enumerate(dict.fromkeys(layers))}
+    return tuple(kinds[kind] for kind in layers)
 
 
 def _grouped(shape: Shape, attentions: Sequence[str], ffns: Sequence[str]) -> tuple[LayerGroup, ...]:

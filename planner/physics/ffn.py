@@ -23,6 +23,10 @@ NORMAL_MAXIMUM = (0.0, 0.5642, 1.0294, 1.4236, 1.7660, 2.0697, 2.3437, 2.5946, 2
 """Expected largest of n independent standard normals, n as in `RANKS_TABULATED` (order statistics, by quadrature)."""
 
 
+EXPERTS_A_COPY = 8.0
+"""Experts for every extra copy when copies even popularity out."""
+
+
 @dataclass(frozen=True)
 class Routing:
     """How unevenly tokens reach expert ranks.
@@ -30,18 +34,20 @@ class Routing:
     Attributes:
         asked: the slowest rank's load over the mean, when the scenario names it; None = expected.
         spread: popularity of experts, standard deviation over mean (0 = uniform routing).
-        redundant: extra expert copies; engines place them on the popular experts, so that popularity evens out and
-            only the randomness of routing is left.
+        redundant: extra expert copies; engines place them on the popular experts, which evens popularity out.
     """
 
     asked: float | None
     spread: float
     redundant: float
 
-    @property
-    def popularity(self) -> float:
-        """Spread of popularity that is left once popular experts have copies."""
-        return 0.0 if self.redundant else self.spread
+    def popularity(self, count: int) -> float:
+        """Spread of popularity that is left of `count` experts once popular ones have copies.
+
+        DeepSeek evens 256 experts out with 32 copies (technical report, section 3.4): one for every eight. In between
+        it is taken to fall in proportion.
+        """
+        return self.spread * max(0.0, 1.0 - self.redundant * EXPERTS_A_COPY / count)
 
 
 @formula("definition: two operations a weight and token", "FLOP")
@@ -239,8 +245,8 @@ def slowest(ffn: ExpertFFN, tokens: Column, ep: Column, routing: Routing) -> tup
     copies = experts_per_rank(ffn.count, routing.redundant, ep)
     distinct = distinct_experts(ffn.count, ffn.top_k, tokens)
     if routing.asked is not None:
-        load = routing.asked * ONE
+        load = np.minimum(routing.asked, ranks)
         return load, rank_experts_at(distinct, ffn.count, copies, load), ranks
     largest = largest_deviation(ranks)
-    load = imbalance(tokens * ffn.top_k, copies, ranks, largest, routing.popularity)
+    load = imbalance(tokens * ffn.top_k, copies, ranks, largest, routing.popularity(ffn.count))
     return load, rank_experts(distinct, ffn.count, copies, largest), ranks

@@ -127,7 +127,7 @@ def matrices(placed: Placed, step: Pass, *, together: bool = True) -> Ledger:
     entries = [ffn.kernel_entry(kernel, local) for kernel in kernels]
     everyone = replica_tokens(step, placed.layout)
     routed = [_routed(placed, feed, count, everyone) for feed, count in placed.experts]
-    return (*entries, *routed, *_logits(placed, step, local), *_small(placed, local), *_travel(placed, step, everyone))
+    return (*entries, *routed, *_logits(placed, step, local), *_small(placed, local), *_travel(placed, step))
 
 
 def local_tokens(step: Pass, layout: Layout) -> Column:
@@ -137,7 +137,10 @@ def local_tokens(step: Pass, layout: Layout) -> Column:
 
 def replica_tokens(step: Pass, layout: Layout) -> Column:
     """Tokens of all attention ranks of a replica, which its experts share; a lone prompt is on one rank only."""
-    return step.tokens if step.alone else step.tokens * layout.dp
+    if step.alone:
+        return step.tokens
+    decoding = step.sequences * layout.dp if step.everyone is None else step.everyone
+    return decoding * step.new_tokens + step.prompt_tokens * layout.dp
 
 
 def _routed(placed: Placed, feed: ExpertFFN, count: int, everyone: Column) -> Entry:
@@ -168,25 +171,26 @@ def _small(placed: Placed, local: Column) -> Ledger:
     return (Entry("norms and activations", "weights", vectors), *reduce)
 
 
-def _travel(placed: Placed, step: Pass, everyone: Column) -> Ledger:
+def _travel(placed: Placed, step: Pass) -> Ledger:
     """How tokens get to experts and back, and from stage to stage; free in the textbook."""
     if placed.machine.convention.nominal_bytes:
         return ()
     return (
-        *(e for feed, n in placed.experts for e in _expert_travel(placed, feed, n, everyone)),
+        *(e for feed, n in placed.experts for e in _expert_travel(placed, feed, n, step)),
         *_stages(placed, step),
     )
 
 
-def _expert_travel(placed: Placed, feed: ExpertFFN, count: int, everyone: Column) -> Ledger:
+def _expert_travel(placed: Placed, feed: ExpertFFN, count: int, step: Pass) -> Ledger:
     """Dispatch and combine where whole experts sit apart from the tokens, all-gather and reduce-scatter where split."""
     machine, layout = placed.machine, placed.layout
     hidden = machine.model.hidden
     if not np.any(layout.apart):
         return ()
-    own, dispatched = everyone / layout.stage, layout.dispatches(feed.top_k)
+    own, dispatched = step.tokens / (layout.tp * layout.cp), layout.dispatches(feed.top_k)
     gathered = 2.0 * count * (layout.apart - dispatched)
-    buffer = everyone * hidden * 2.0
+    ranks = 1.0 if step.alone else layout.dp
+    buffer = step.tokens * ranks * hidden * 2.0
     return (
         *comms.exchange(own, feed.top_k, hidden, machine.wire, layout.ep, count * dispatched),
         *comms.gather("expert gather and scatter", buffer, layout.stage, machine.domain, gathered),

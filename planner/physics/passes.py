@@ -26,6 +26,8 @@ class Pass:
     prompt_tokens: Column
     prompt_behind: Column
     prompts_ending: Column
+    everyone: Column | None = None
+    """Decoding sequences of all attention ranks of a replica, which share its experts; None = every rank has `sequences`."""
     alone: bool = False
     """One prompt on one attention rank while the others idle; otherwise every attention rank holds the same."""
 
@@ -35,9 +37,9 @@ class Pass:
         return self.sequences * self.new_tokens + self.prompt_tokens
 
 
-def decode_pass(sequences: Column, context: Column, new_tokens: Column = ONE) -> Pass:
+def decode_pass(sequences: Column, context: Column, new_tokens: Column = ONE, everyone: Column | None = None) -> Pass:
     """A step that only decodes."""
-    return Pass(sequences, new_tokens, context, ZERO, ZERO, ZERO)
+    return Pass(sequences, new_tokens, context, ZERO, ZERO, ZERO, everyone)
 
 
 def prefill_pass(tokens: Column, behind: Column = ZERO, ending: Column = ONE) -> Pass:

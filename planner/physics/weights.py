@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.formula import formula
+from planner.physics.stages import fullest_stage
 from planner.specs.layout import Layout
 from planner.specs.model import (
     Attention,
@@ -151,15 +152,17 @@ def weight_bytes(
 ) -> Column:
     """Weight bytes on the fullest device of a replica [B].
 
-    Pipeline stages take ceil(layers / pp) of each group; the fullest stage also holds the larger of embedding and
-    head. Embedding and head are split over the vocabulary by TP; vision towers are replicated.
+    The fullest pipeline stage is the run of ceil(layers / pp) consecutive layers that weighs most; the larger of embedding
+    and head, and prediction layers, are counted on it. Embedding and head are split over the vocabulary by TP; vision
+    towers are replicated.
     """
     plain = stored_bytes(kinds.plain, convention)
     if model.nominal_params is not None:
         return model.nominal_params * stored_bytes(kinds.dense, convention) / (layout.tp * layout.pp)
-    total = np.zeros(np.broadcast_shapes(np.shape(layout.tp), np.shape(layout.ep), np.shape(layout.pp)))
-    for group in model.groups + (model.mtp if mtp else ()):
-        total = total + np.ceil(group.count / layout.pp) * layer_bytes(group, kinds, layout, redundant, convention)
+    layers = [layer_bytes(group, kinds, layout, redundant, convention) for group in model.groups]
+    total = fullest_stage(model, layers, layout.pp)
+    for group in model.mtp if mtp else ():
+        total = total + group.count * layer_bytes(group, kinds, layout, redundant, convention)
     extra = model.mtp_extra_params if mtp else 0
     vision = model.vision_params or 0
     return total + end_bytes(model, plain, layout) + (model.final_params + vision + extra) * plain

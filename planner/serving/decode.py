@@ -144,9 +144,9 @@ def tpot(clock: Clock, batch: Column) -> tuple[Column, Column]:
     """
     decoding, layout = clock.decoding, clock.placed.layout
     held = held_batch(clock, batch)
-    alone, added = _step(clock, passes.decode_pass(held, decoding.context * ONE))
+    alone, added = _step(clock, step_pass(clock, batch))
     if decoding.draft is not None:
-        alone = speculative_seconds(alone, verification(clock, held, decoding.draft), decoding.draft)
+        alone = speculative_seconds(alone, verification(clock, batch, decoding.draft), decoding.draft)
     stretch = stage_stretch(decoding.machine.model.layers, layout.pp) if np.any(layout.pp > 1.0) else ONE
     if decoding.prompt is None:
         return alone * stretch, alone * stretch
@@ -160,10 +160,16 @@ def held_batch(clock: Clock, batch: Column) -> Column:
     return micro_batch(held, layout.pp) if np.any(layout.pp > 1.0) else held
 
 
-def verification(clock: Clock, held: Column, draft: Draft) -> Column:
+def step_pass(clock: Clock, batch: Column, new_tokens: float = 1.0) -> Pass:
+    """What a step of the fullest rank holds when a replica runs a batch; its experts see the whole batch."""
+    everyone = np.maximum(batch / clock.placed.layout.pp, 1.0)
+    return passes.decode_pass(held_batch(clock, batch), clock.decoding.context * ONE, new_tokens * ONE, everyone)
+
+
+def verification(clock: Clock, batch: Column, draft: Draft) -> Column:
     """The pass that verifies a draft: every sequence computes its draft tokens and one more [s]."""
-    step = passes.decode_pass(held, clock.decoding.context * ONE, (draft.tokens + 1.0) * ONE)
-    return _step(replace(clock, decoding=replace(clock.decoding, prompt=None)), step)[0]
+    alone = replace(clock, decoding=replace(clock.decoding, prompt=None))
+    return _step(alone, step_pass(clock, batch, draft.tokens + 1.0))[0]
 
 
 def step_of(clock: Clock, tpot: Column) -> Column:
@@ -215,13 +221,21 @@ def _overlapped(clock: Clock, step: Pass) -> tuple[Column, Column]:
     return alone, shared_prefill(whole, alone, clock.share, decoding.prompt.chunks, together)
 
 
+def half_pass(step: Pass) -> Pass:
+    """One of the two micro-batches that a pass is cut into."""
+    return replace(
+        step,
+        sequences=np.ceil(step.sequences / 2.0),
+        everyone=None if step.everyone is None else step.everyone / 2.0,
+        prompt_tokens=step.prompt_tokens / 2.0,
+        prompts_ending=step.prompts_ending / 2.0,
+    )
+
+
 def _two_halves(clock: Clock, step: Pass) -> Column:
     """Time of a pass whose exchange of one half runs while the other half computes."""
     profile, placed = clock.decoding.profile, clock.placed
-    half = replace(
-        step, sequences=np.ceil(step.sequences / 2.0), prompt_tokens=step.prompt_tokens / 2.0,
-        prompts_ending=step.prompts_ending / 2.0,
-    )  # fmt: skip
+    half = half_pass(step)
     ledger = forward.matrices(placed, half) + forward.decode_cores(placed, half)
     moving = pass_seconds(tuple(entry for entry in ledger if entry.work.kind in comms.LINK_KINDS), profile)
     computing = pass_seconds(tuple(entry for entry in ledger if entry.work.kind not in comms.LINK_KINDS), profile)
@@ -232,7 +246,7 @@ def _two_halves(clock: Clock, step: Pass) -> Column:
 def _mixed(step: Pass, prompt: Prompt, together: Column) -> Pass:
     """A decode step that also carries chunks of prompts."""
     tokens, ending = prompt.chunk * together, together / prompt.chunks
-    return Pass(step.sequences, step.new_tokens, step.context, tokens, step.prompt_behind, ending)
+    return replace(step, prompt_tokens=tokens, prompts_ending=ending)
 
 
 def largest_batch(keeps: Callable[[Column], np.ndarray], shape: tuple[int, ...], limit: int = LARGEST_BATCH) -> Column:

@@ -186,8 +186,17 @@ class ModelSpec:
     date: str = ""
     confidence: str = ""
     notes: tuple[str, ...] = field(default=())
+    order: tuple[int, ...] = ()
+    """Index into `groups` of each layer, first to last; empty = one group after the other."""
     nominal_params: int | None = None
     """Set only for teaching models (`llama-70b-nominal`): every parameter is in one TP-split bucket of this size."""
+
+    @property
+    def layer_order(self) -> tuple[int, ...]:
+        """Group of each layer, first to last; group after group where the configuration does not say."""
+        if self.order:
+            return self.order
+        return tuple(at for at, group in enumerate(self.groups) for _ in range(group.count))
 
     @property
     def layers(self) -> int:

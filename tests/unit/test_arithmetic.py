@@ -51,8 +51,7 @@ def test_the_arithmetic_ends_in_the_numbers_of_the_plan(scenario):
     assert result(scenario, "sequences_held", 0) == plan.b_max_kv
     assert result(scenario, "sequences_held") == plan.b_max_kv_mean
     if plan.usd_per_hour is not None:
-        bill = "both_pools" if scenario.prefill == "disaggregated" else "dollars_per_hour"
-        assert result(scenario, bill) == pytest.approx(plan.usd_per_hour, rel=1e-5)
+        assert result(scenario, "dollars_per_hour") == pytest.approx(plan.usd_per_hour, rel=1e-5)
 
 
 @pytest.mark.parametrize("model", model_ids())

@@ -8,6 +8,7 @@ import pytest
 from planner.candidates import candidates, refusals, rules
 from planner.catalog.models import model
 from planner.specs.layout import layout
+from tests.asking import plan
 
 
 def reason(name: str, **degrees: int) -> str:
@@ -82,3 +83,12 @@ def test_the_first_broken_rule_of_each_row_is_reported() -> None:
     assert broken[0] == -1
     assert "heads" in found[broken[1]].reason
     assert "dcp" in found[broken[2]].reason
+
+
+def test_block_fp8_needs_whole_blocks_of_an_expert_on_a_rank() -> None:
+    """Qwen3-235B: 1,536 / 8 = 192 is no multiple of 128; with ep = 8 an expert stays whole."""
+    for ep, offered in ((1, False), (8, True)):
+        found = plan(model="qwen3-235b-a22b", gpu="h200-sxm", weights="fp8-block", tp=8, ep=ep)
+        assert found.engine_ok == offered
+        assert found.tpot_ms
+    assert plan(model="qwen3-235b-a22b", gpu="h200-sxm", weights="fp8-block", tp=8, engine="trtllm").engine_ok

@@ -106,3 +106,46 @@ def test_inside_a_rack_the_cache_takes_the_scale_up_links() -> None:
     found = transfer(at, at.pool, layout(4).tall)
     assert found.scale_up
     assert found.bandwidth == 900e9
+
+
+def test_a_fixed_pool_that_feeds_less_limits_throughput_and_goodput() -> None:
+    """One worker: one prompt each so many seconds, 256 tokens of output each."""
+    asked = {**APART, "isl": 8000, "at_batch": 32, "price": 2.0, "sla_ttft_ms": 3000.0}
+    found, at = plan(**asked, prefill_workers=1, decode_workers=4), setting(**asked)
+    assert at.pool is not None
+    assert found.output_tok_s is not None
+    assert found.output_tok_s * 4 == pytest.approx(256 / at.pool.busy, rel=1e-9)
+    assert found.goodput_tok_s_gpu == pytest.approx(256 / at.pool.busy / 20, rel=1e-9)
+    assert found.usd_per_m_output == pytest.approx(40 / (256 / at.pool.busy * 3600 / 1e6), rel=1e-9)
+    assert "throughput and goodput are those that it feeds" in note(found, "prefill_binds")
+
+
+def test_equal_devices_of_both_pools_are_rented_together_in_whole_instances() -> None:
+    found = plan(
+        model="llama-3.1-70b", weights="fp8", tp=2, prefill="disaggregated", provider="AWS", sla_ttft_ms=1000.0
+    )  # fmt: skip
+    price = setting(model="llama-3.1-70b", weights="fp8", tp=2, provider="AWS").cost.price
+    assert found.gpus is not None
+    assert price is not None
+    assert found.usd_per_hour == pytest.approx(np.ceil(found.gpus / 8) * 8 * price, rel=1e-12)
+
+
+def test_the_curve_pays_for_the_prefill_that_feeds_it() -> None:
+    found = plan(**APART, at_batch=64, load=1.0)
+    point = next(point for point in found.curve if point.batch == 64)
+    assert found.goodput_tok_s_gpu is not None
+    assert setting(**APART).cost.price is not None
+    price = setting(**APART).cost.price
+    assert point.usd_per_m_output == pytest.approx(price / (found.goodput_tok_s_gpu * 3600 / 1e6), rel=1e-9)  # type: ignore[operator]
+
+
+def test_a_pool_that_cannot_hold_the_model_is_no_fit() -> None:
+    assert not plan(**APART, prefill_tp=1).fits
+
+
+def test_a_worker_of_unstated_size_is_the_smallest_that_holds_the_model() -> None:
+    """A decode replica of eight data-parallel ranks has tp = 1, on which DeepSeek-V3 does not fit: eight H200 read prompts."""
+    at = setting(model="deepseek-v3", gpu="h200-sxm", weights="fp8-block", dp=8, ep=8, prefill="disaggregated")
+    assert at.pool is not None
+    assert at.pool.devices == 8
+    assert at.pool.fits

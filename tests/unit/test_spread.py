@@ -228,3 +228,89 @@ def test_a_window_holds_a_prefix_only_as_far_as_it_reaches_back() -> None:
     window = own[0].window
     pool = found.kv_pool_bytes * 0.96
     assert found.b_max_kv == np.floor((pool - (window - 91) * token) / (91 * token))
+
+
+# --- found by recomputing --------------------------------------------------------------------------------------------
+
+
+def test_the_fullest_stage_is_a_run_of_layers() -> None:
+    """DeepSeek-V3 in ten stages: seven expert layers (no dense one), 80.6 GB with an end of the model: no H100 holds them."""
+    found = plan(model="deepseek-v3", gpu="h100-sxm", weights="fp8-block", pp=10)
+    layer = 257 * 44_040_192 + 187_107_328
+    assert found.weights_bytes > 7 * layer > 78.7e9
+    assert not found.fits
+
+
+LEDGERS = [
+    {"model": "llama-3.1-70b", "tp": 4, "pp": 4, "at_batch": 64},
+    {"model": "llama-3.1-70b", "tp": 4, "pp": 8, "at_batch": 256, "prefill": "excluded"},
+    {"model": "deepseek-v3", "gpu": "b200-sxm", "weights": "fp8", "tp": 8, "pp": 4, "at_batch": 64, "prefill": "excluded"},
+    {"model": "deepseek-v3", "gpu": "h200-sxm", "weights": "fp8-block", "dp": 16, "ep": 16, "at_batch": 512, "overlap": True},
+    {"model": "deepseek-v3", "gpu": "h200-sxm", "weights": "fp8-block", "dp": 8, "ep": 8, "at_batch": 512, "spec": 2},
+    {"model": "llama-3.1-70b", "tp": 4, "spec": 4, "at_batch": 4, "prefill": "excluded"},
+    {"model": "llama-3.1-70b", "tp": 4, "pp": 2, "spec": 4, "at_batch": 64},
+    {"model": "deepseek-v3", "gpu": "h200-sxm", "weights": "fp8-block", "dp": 8, "ep": 8, "at_batch": 13},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", LEDGERS)
+def test_a_ledger_adds_up_to_tpot_with_what_prompts_really_add(asked: dict[str, Any]) -> None:
+    """The last row is what the plan without prompts lacks, not what the ledger forgot."""
+    found, alone = plan(**asked), plan(**{**asked, "prefill": "excluded"})
+    assert found.tpot_ms is not None
+    assert alone.tpot_ms is not None
+    assert sum(row.seconds for row in found.ledger) * 1e3 == pytest.approx(found.tpot_ms, rel=1e-9)
+    added = sum(row.seconds for row in found.ledger if row.group == "prefill") * 1e3
+    assert added == pytest.approx(found.tpot_ms - alone.tpot_ms, rel=1e-6, abs=1e-9)
+
+
+def test_experts_see_the_whole_batch_and_no_more() -> None:
+    """One sequence on eight ranks is one token for the experts, not eight."""
+    at = {"model": "deepseek-v3", "gpu": "h200-sxm", "weights": "fp8-block", "dp": 8, "ep": 8, "prefill": "excluded"}
+    reads = [
+        next(row.hbm_bytes for row in plan(**at, at_batch=batch).ledger if row.operator == "experts")
+        for batch in (1, 8)
+    ]
+    assert reads[0] < 0.4 * reads[1]
+
+
+def test_copies_are_of_a_cache_that_context_parallelism_has_not_cut() -> None:
+    at = {"model": "deepseek-v3", "gpu": "h200-sxm", "weights": "fp8-block", "tp": 8}
+    assert "8.0 times" in next(n.text for n in plan(**at).notes if n.code == "cache_copies")
+    assert not [n for n in plan(**at, dcp=8).notes if n.code == "cache_copies"]
+
+
+def test_a_promise_that_breaks_is_told_at_batch_one() -> None:
+    asked: dict[str, Any] = {"model": "llama-3.1-70b", "tp": 4, "sla_ttft_ms": 20.0}
+    large, one_only = plan(**asked, at_batch=128), plan(**asked, at_batch=1)
+    said = [next(n.text for n in found.notes if n.code == "promise") for found in (large, one_only)]
+    assert said[0] == said[1]
+
+
+def test_one_copy_of_an_expert_does_not_even_256_out() -> None:
+    asked: dict[str, Any] = {
+        "model": "deepseek-v3", "gpu": "h800-sxm", "engine": "sglang", "weights": "fp8-block", "dp": 64, "ep": 64, **DECODE,
+    }  # fmt: skip
+    times = [plan(**asked, at_batch=64 * 64, redundant=copies).tpot_ms or 0.0 for copies in (0, 1, 16, 32)]
+    assert times == sorted(times, reverse=True)
+    assert times[0] - times[1] < 0.2 * (times[0] - times[3])
+
+
+def test_a_load_cannot_exceed_all_tokens_on_one_rank() -> None:
+    asked: dict[str, Any] = {"model": "deepseek-v3", "gpu": "h200-sxm", "weights": "fp8-block", "tp": 8, "at_batch": 64}
+    assert plan(**asked, imbalance=5.0).tpot_ms == plan(**asked, imbalance=1.0).tpot_ms
+    assert plan(**asked, ep=8, imbalance=100.0).tpot_ms == plan(**asked, ep=8, imbalance=8.0).tpot_ms
+
+
+def test_sixteen_bit_activations_travel_in_sixteen_bits() -> None:
+    sent = [
+        next(
+            row.link_bytes
+            for row in plan(
+                model="qwen3-235b-a22b", gpu="b200-sxm", weights=weights, dp=16, ep=16, at_batch=1024
+            ).ledger
+            if row.operator == "dispatch"
+        )
+        for weights in ("bf16", "fp8")
+    ]
+    assert sent[0] == 2 * sent[1]
