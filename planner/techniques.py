@@ -111,7 +111,7 @@ def techniques(scenario: Scenario) -> tuple[Technique, ...]:
     """
     base = _figures(scenario, outcome(scenario.with_(at_batch=None)), _batch(scenario))
     tried = tuple(_tried(scenario, trial, base) for trial in _trials(scenario))
-    return (*tried, *_blocks(scenario, base), *_static(scenario, base))
+    return (*tried, *_host(scenario, base), *_blocks(scenario, base), *_static(scenario, base))
 
 
 def _batch(s: Scenario) -> float:
@@ -288,15 +288,69 @@ def _blocks(s: Scenario, base: Figures) -> Iterator[Technique]:
     setting = resolve(s.with_(at_batch=None))
     if not setting.convention.overheads:
         return
-    for size in sorted({*BLOCKS, setting.engine.block_size}):
+    for size in (*sorted({*BLOCKS, setting.engine.block_size}), *_reserved(setting)):
         rules = replace(setting.engine, block_size=size)
         variant = assemble(setting.scenario, setting.model, setting.gpu, rules)
         found = _outcome_of(variant)
         own = size == setting.engine.block_size
         shown = _figures(s, found, _batch(s))
-        cost = f"{(size - 1) / 2:g} tokens of a sequence stay empty on average"
-        trial = Trial("block", f"{size} token{'' if size == 1 else 's'}", None, cost)
+        trial = Trial("block", _block_name(setting, size), None, _block_cost(setting, size))
         yield _row(trial, own, found, shown, base)
+
+
+def _reserved(setting: Setting) -> tuple[int, ...]:
+    """The longest sequence: one block of that size a sequence is what engines reserved before paging."""
+    return () if setting.max_len is None else (setting.max_len,)
+
+
+def _block_name(setting: Setting, size: int) -> str:
+    """What a block size is called; one that holds the longest sequence is contiguous memory."""
+    if (size,) == _reserved(setting):
+        return f"contiguous, {size:,} tokens reserved"
+    return f"{size} token{'' if size == 1 else 's'}"
+
+
+def _block_cost(setting: Setting, size: int) -> str:
+    """What stays empty."""
+    length = setting.scenario.isl + setting.scenario.osl
+    if (size,) == _reserved(setting):
+        return f"{max(size - length, 0):,} tokens of a sequence stay empty, the baseline before paging"
+    return f"{(size - 1) / 2:g} tokens of a sequence stay empty on average"
+
+
+STEPS_A_CALL = 8
+"""Steps that multi-step scheduling runs for one call of the host: the source article's figure (section 2.4)."""
+
+
+def _host(s: Scenario, base: Figures) -> Iterator[Technique]:
+    """Host time of a step: waited for, shared by several steps, or hidden behind the devices' work."""
+    setting = resolve(s.with_(at_batch=None))
+    profile = setting.profile
+    if not profile.host_step and not profile.host_sequence:
+        return
+    trials = (
+        (1.0, "waited for at every step", "the constant is fitted to engines as they were measured"),
+        (
+            1.0 / STEPS_A_CALL,
+            f"{STEPS_A_CALL} steps a call",
+            "tokens come in bursts, new requests wait for a whole call",
+        ),
+        (0.0, "hidden (asynchronous)", "steps are scheduled ahead; an upper limit, as some host time always shows"),
+    )
+    for share, name, cost in trials:
+        clock = replace(profile, host_step=profile.host_step * share, host_sequence=profile.host_sequence * share)
+        variant = replace(setting, profile=clock, decoding=replace(setting.decoding, profile=clock))
+        found = _outcome_of(variant)
+        shown = replace(_figures(s, found, _batch(s)), tpot_ms=_tpot_of(variant, _batch(s)))
+        yield _row(Trial("host", name, None, cost), share == 1.0, found, shown, base)
+
+
+def _tpot_of(setting: Setting, batch: float) -> float | None:
+    """TPOT of a setting that no scenario spells at a batch [ms]; None where it has none."""
+    s = setting.scenario
+    place = layout(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp).tall
+    made = row(table(setting, bounds(setting, place), np.full((1, 1), batch)), 0)
+    return made.tpot_ms
 
 
 def _outcome_of(setting: Setting) -> Outcome:

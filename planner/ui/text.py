@@ -179,6 +179,7 @@ EN: Final = {
     "group_overlap": "Two-micro-batch overlap",
     "group_redundant": "Redundant experts",
     "group_layout": "Other ways to split the model",
+    "group_host": "Host overhead",
     "group_block": "Cache block",
     "group_batching": "Static batching, the baseline",
     "parameters": "Where the parameters are",
@@ -275,6 +276,7 @@ ZH: Final = {
     "group_overlap": "双微批重叠",
     "group_redundant": "冗余专家",
     "group_layout": "其他切分方式",
+    "group_host": "主机开销",
     "group_block": "缓存块大小",
     "group_batching": "静态批处理",
 }

@@ -167,3 +167,21 @@ def test_the_table_is_quick():
         spent.append((time.process_time() - middle, middle - start))
     table, plan = min(spent)
     assert table < max(0.12, 25 * plan)
+
+
+def test_contiguous_memory_holds_one_longest_sequence_a_request():
+    """What engines did before paging: 131,072 tokens each for requests of 1,280."""
+    found, paged = row(FP8, "block", "contiguous"), row(FP8, "block", "16 tokens")
+    assert found.name == "contiguous, 131,072 tokens reserved"
+    assert found.figures.b_max == paged.figures.kv_tokens // 131_072
+    assert found.figures.b_max < paged.figures.b_max / 20
+
+
+def test_host_time_is_waited_for_shared_or_hidden():
+    """vLLM's 0.25 ms a step and 11 µs a sequence: all of it, an eighth, none."""
+    batch = plan_of(FP8).batch
+    host = 0.25 + 0.011 * batch
+    times = [row(FP8, "host", name).figures.tpot_ms for name in ("waited", "8 steps", "hidden")]
+    assert times[0] == pytest.approx(plan_of(FP8).tpot_ms)
+    assert times[0] - times[2] == pytest.approx(host, rel=1e-9)
+    assert times[0] - times[1] == pytest.approx(host * 7 / 8, rel=1e-9)
