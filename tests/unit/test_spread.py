@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.physics import forward, passes
+from planner.physics import forward, passes, roofline
+from planner.serving import prefill
 from planner.serving.speculative import small_batch_speedup
 from planner.specs.layout import layout
 from tests.asking import column, decode_ledger, one, plan, setting, table, total, tpot_seconds
@@ -42,9 +43,8 @@ def test_uneven_stages_are_as_slow_as_the_largest() -> None:
     at = setting(model="deepseek-v3", weights="fp8", gpu="b200-sxm", **DECODE)
     even = one(tpot_seconds(at, 64, layout(tp=8, pp=4)))
     ledger = decode_ledger(at, 16, at.decoding.context, tp=8, pp=4)
-    from planner.physics.roofline import pass_seconds
 
-    assert even == pytest.approx(one(pass_seconds(ledger, at.profile)) * 64 / 61, rel=1e-9)
+    assert even == pytest.approx(one(roofline.pass_seconds(ledger, at.profile)) * 64 / 61, rel=1e-9)
 
 
 def test_stages_divide_weights_and_cache() -> None:
@@ -314,3 +314,48 @@ def test_sixteen_bit_activations_travel_in_sixteen_bits() -> None:
         for weights in ("bf16", "fp8")
     ]
     assert sent[0] == 2 * sent[1]
+
+
+def test_tokens_are_gathered_before_the_experts_and_scattered_after() -> None:
+    """58 expert layers, twice; 8 ranks of 16 sequences: 7/8 of 128 · 7,168 · 2 B."""
+    at = setting(model="deepseek-v3", gpu="h200-sxm", weights="fp8")
+    found = next(e for e in decode_ledger(at, 16, 1000.0, dp=8, ep=8) if e.name == "expert gather and scatter")
+    assert one(found.work.launches) == 116
+    assert one(found.work.link_bytes) == 7 / 8 * 128 * 7168 * 2
+
+
+def test_prompts_of_all_attention_ranks_reach_the_experts_unless_one_is_alone() -> None:
+    at = setting(model="deepseek-v3", gpu="h200-sxm", weights="fp8", imbalance=1.0)
+    placed = forward.place(at.machine, layout(dp=8, ep=8))
+    lone = passes.prefill_pass(column(500.0))
+    together = passes.Pass(*(getattr(lone, name) for name in (
+        "sequences", "new_tokens", "context", "prompt_tokens", "prompt_behind", "prompts_ending",
+    )))  # fmt: skip
+    flops = [
+        next(total(e, "flops") for e in forward.forward(placed, step) if e.name == "experts")
+        for step in (lone, together)
+    ]
+    assert flops[1] == pytest.approx(8 * flops[0], rel=1e-12)
+
+
+def test_keys_and_values_of_a_prompt_go_round_a_ring() -> None:
+    """Llama-70B, 8,000 tokens on cp = 4 at tp = 2: three messages a layer of 2,000 · 4,096 / 2 B."""
+    at = setting(model="llama-3.1-70b")
+    placed = forward.place(at.machine, layout(tp=2, cp=4))
+    cores = forward.prefill_cores(placed, passes.prefill_pass(column(8000.0)))
+    ring = next(e.work for e in cores if e.name == "ring of keys and values")
+    assert one(ring.launches) == 80 * 3
+    assert one(ring.link_bytes) == 2000 * 4096 / 2
+
+
+def test_a_context_parallel_prompt_falls_short_of_linear_scaling_by_the_published_share() -> None:
+    at = setting(model="llama-3.1-70b", isl=8000, osl=2, token_budget=8192)
+    placed = forward.place(at.machine, layout(tp=8, cp=2))
+    bare = one(roofline.pass_seconds(prefill.chunk_ledger(placed, at.prompt), at.profile))
+    assert one(prefill.prompt_seconds(placed, at.profile, at.prompt)) == pytest.approx(bare / 0.93, rel=1e-12)
+
+
+def test_a_draft_models_cache_takes_room_and_so_do_unverified_tokens() -> None:
+    """1,280 + 4 tokens a sequence, in blocks of 16, and a tenth for the draft."""
+    found = plan(model="llama-3.1-70b", tp=4, spec=4, draft=0.1)
+    assert found.b_max_kv == np.floor(found.kv_pool_bytes / (1296 * 81_920 * 1.1))
