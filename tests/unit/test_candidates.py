@@ -92,3 +92,12 @@ def test_block_fp8_needs_whole_blocks_of_an_expert_on_a_rank() -> None:
         assert found.engine_ok == offered
         assert found.tpot_ms
     assert plan(model="qwen3-235b-a22b", gpu="h200-sxm", weights="fp8-block", tp=8, engine="trtllm").engine_ok
+
+
+def test_what_an_engine_does_not_offer_binds_and_says_why_but_is_priced() -> None:
+    found = plan(model="qwen3-235b-a22b", gpu="h200-sxm", weights="fp8-block", tp=8)
+    assert (found.binds, found.engine_ok, found.fits) == ("engine", False, True)
+    assert "block-FP8 kernels" in found.reason
+    assert found.tpot_ms
+    assert found.b_max == 0
+    assert found.goodput_tok_s == 0
