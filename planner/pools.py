@@ -41,6 +41,7 @@ class Pool:
         prompt: time of a prompt on one worker, front end included [s].
         busy: time of a worker that each prompt takes: its attention ranks read one each at the same time [s].
         fits: whether weights and one prompt's cache fit on its devices.
+        admitted: whether the model can be laid out so.
         price: $ per device-hour; None = unknown.
     """
 
@@ -50,6 +51,7 @@ class Pool:
     prompt: float
     busy: float
     fits: bool
+    admitted: bool
     price: float | None
 
     @property
@@ -74,7 +76,9 @@ def prefill_pool(setting: Setting, *, together: bool = True) -> Pool | None:
     at = _worker(setting, gpu, clock) if asked.prefill_tp is None else layout(asked.prefill_tp).tall
     taken = _reading(setting, clock, at, together=together)
     busy = taken / float(at.dp[0, 0])
-    return Pool(gpu, clock, at, _waited(clock, taken), busy, _fits(setting, gpu, at), _price(setting, gpu))
+    return Pool(
+        gpu, clock, at, _waited(clock, taken), busy, _fits(setting, gpu, at), _admits(setting, at), _price(setting, gpu)
+    )
 
 
 def _reading(setting: Setting, clock: Profile, at: Layout, *, together: bool = True) -> float:
@@ -117,7 +121,12 @@ def _layouts(setting: Setting) -> Iterator[Layout]:
 
 def _stands(setting: Setting, gpu: Accelerator, at: Layout) -> bool:
     """Whether the model admits a layout and its devices hold it."""
-    return int(refusals(rules(setting.model), at)[0, 0]) < 0 and _fits(setting, gpu, at)
+    return _admits(setting, at) and _fits(setting, gpu, at)
+
+
+def _admits(setting: Setting, at: Layout) -> bool:
+    """Whether the model can be laid out so."""
+    return int(refusals(rules(setting.model), at)[0, 0]) < 0
 
 
 def _fits(setting: Setting, gpu: Accelerator, at: Layout) -> bool:

@@ -83,6 +83,8 @@ def _pool(setting: Setting, row: Plans) -> Iterator[Note]:
     pool = setting.pool
     if pool is None:
         return
+    if not pool.admitted:
+        return
     if not pool.fits:
         text = f"The prefill pool's {whole(pool.devices)} × {pool.gpu.name} a worker do not hold the model: raise prefill_tp."
         yield Note("prefill_pool_small", text, "prefill_tp")

@@ -177,3 +177,22 @@ def test_a_worker_that_breaks_the_promise_comes_after_all_others() -> None:
     assert slow is not None
     assert quick is not None
     assert quick.prompt < slow.prompt
+
+
+@pytest.mark.parametrize("prefill_tp", [7, 1000])
+def test_a_worker_that_the_model_does_not_admit_is_no_plan(prefill_tp: int) -> None:
+    found = plan(**{**APART, "prefill_tp": prefill_tp})
+    assert not found.fits
+    assert "prefill_tp does not divide" in found.reason
+    assert found.tpot_ms is None
+    assert note(found, "nearest_fit")
+
+
+def test_a_worker_of_another_maker_needs_the_engine_too() -> None:
+    found = plan(**{**APART, "prefill_gpu": "inferentia2", "prefill_tp": 16})
+    assert not found.engine_ok
+
+
+def test_the_nearest_plan_leaves_a_worker_that_is_too_small_to_the_planner() -> None:
+    found = plan(**{**APART, "prefill_tp": 1})
+    assert "prefill_tp left out" in note(found, "nearest_fit")

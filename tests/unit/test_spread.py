@@ -368,3 +368,8 @@ def test_a_cache_whose_kernel_was_timed_as_slow_says_so() -> None:
     assert "slow_kernel" in codes[0]
     assert "slow_kernel" not in codes[1]
     assert "poor_fit" in codes[1], "half of the timed block-FP8 experts are off by more than 32 %"
+
+
+def test_the_textbook_has_no_exchange_to_overlap() -> None:
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "profile": "textbook", "isl": 100_000, "osl": 100, "at_batch": 16}
+    assert plan(**asked, overlap=True).tpot_ms == plan(**asked).tpot_ms
