@@ -1,4 +1,4 @@
-"""Techniques on and off for one scenario: what each gains and costs, on the same model, devices and promise.
+"""Techniques on and off for one scenario: what each gains and costs, on the same model, devices and SLA.
 
 Every row is a variant of the scenario priced through the one path. A variant that is refused, or whose effect is not
 modelled, is shown with its reason and without numbers that would look like an effect of it.
@@ -6,16 +6,19 @@ modelled, is shown with its reason and without numbers that would look like an e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
+from itertools import combinations
 from typing import Final
 
 import numpy as np
 
 from planner.advise.caches import copies_of
+from planner.advise.degrees import NOTICEABLE
 from planner.advise.drafts import DRAFTS
-from planner.advise.pools import chunk_room
+from planner.advise.pools import at_full_use, chunk_room
 from planner.catalog.accelerators import accelerator
 from planner.errors import HeadroomError
 from planner.plan import Column
@@ -25,9 +28,11 @@ from planner.serving.statics import contiguous_sequences, static_rate, static_tt
 from planner.setting import Setting, assemble, resolve
 from planner.specs.fields import CachePrecision, WeightPrecision, options_of
 from planner.specs.layout import layout
+from planner.specs.model import ExpertFFN
 from planner.specs.scenario import Scenario
 from planner.tabulate import table
-from planner.variants import Change, Outcome, changed, known, outcome, row, tpot_at, tpots
+from planner.units import show
+from planner.variants import Change, Gain, Outcome, changed, gain, known, outcome, row, tpot_at, tpots
 
 HALF: Final = 0.5
 """Share of the prompt in the prefix cache that is tried beside none and the scenario's own."""
@@ -56,7 +61,8 @@ class Figures:
 
     Attributes:
         b_max: sequences of a replica within every limit. tpot_ms: at the scenario's own batch.
-        ttft_ms, output_gpu, usd_good: at the variant's own largest batch; tokens a second and device, $ per million.
+        ttft_ms, output_gpu, usd_good: at the variant's own largest batch, or at the batch that the scenario sets; tokens a
+            second and device, $ per million.
         kv_tokens: cache tokens of a replica.
     """
 
@@ -87,6 +93,7 @@ class Technique:
         change: fields that would apply it; None where no field of a scenario says it.
         fits, meets_sla, engine_ok: verdicts on it. reason: why it is refused or not priced; empty when it stands.
         figures: its numbers; deltas: those less the scenario's own. cost: what it costs, in words.
+        whole: whether it counts all work of serving; one that leaves some out is never the best.
     """
 
     group: str
@@ -100,18 +107,28 @@ class Technique:
     figures: Figures
     deltas: Figures
     cost: str
+    whole: bool = True
+
+    @property
+    def stands(self) -> bool:
+        """Whether it fits, is served and keeps the SLA."""
+        return self.fits and self.meets_sla and self.engine_ok and not self.reason
 
 
 @lru_cache(maxsize=128)
 def techniques(scenario: Scenario) -> tuple[Technique, ...]:
-    """Every technique on and off for a scenario, grouped.
+    """Every technique on and off for a scenario, grouped; a batch that is set is kept in every row.
+
+    Groups in which nothing can be differently chosen are left out.
 
     Raises:
         CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
     """
-    base = _figures(scenario, outcome(scenario.with_(at_batch=None)), _batch(scenario))
+    base = _figures(scenario, outcome(scenario), _batch(scenario))
     tried = tuple(_tried(scenario, trial, base) for trial in _trials(scenario))
-    return (*tried, *_host(scenario, base), *_blocks(scenario, base), *_static(scenario, base))
+    rows = (*tried, *_host(scenario, base), *_blocks(scenario, base), *_static(scenario, base))
+    sizes = Counter(each.group for each in rows)
+    return tuple(each for each in rows if sizes[each.group] > 1)
 
 
 def _batch(s: Scenario) -> float:
@@ -152,17 +169,21 @@ def _drafting(s: Scenario) -> Iterator[Trial]:
     off = {"spec": 0, "accept": 0.8, "draft": 0.1}
     yield Trial("spec", "off", off, "nothing")
     on = {"spec": s.spec or DRAFTS, "accept": s.accept, "draft": s.draft}
-    name = f"{on['spec']} drafts, accepted {s.accept:.0%}"
-    yield Trial(
-        "spec", name, on, f"a draft model in memory, each draft {s.draft:.0%} of a step; acceptance must be measured"
-    )
+    name = f"{show(on['spec'], 'tokens').replace('token', 'draft token')}, accepted {percent(s.accept)}"
+    cost = f"a draft model in memory, each draft token {percent(s.draft)} of a step; acceptance must be measured"
+    yield Trial("spec", name, on, cost)
+
+
+def percent(share: float) -> str:
+    """A share as a whole or three-digit percentage, which no line break divides."""
+    return f"{share * 100:.3g}\N{NO-BREAK SPACE}%"
 
 
 def _prompts(s: Scenario) -> Iterator[Trial]:
     """Prefix cache, chunks, and where prefill runs."""
     for share in sorted({0.0, HALF, s.prefix}):
         yield Trial(
-            "prefix", f"{share:.0%} of the prompt cached", {"prefix": share}, "needs shared prompts; takes cache"
+            "prefix", f"{percent(share)} of the prompt cached", {"prefix": share}, "needs shared prompts; takes cache"
         )
     for chunk in sorted({0, _room(s), s.chunk}):
         name = f"{chunk:,} tokens a step" if chunk else "whole prompt"
@@ -180,11 +201,11 @@ def _prompts(s: Scenario) -> Iterator[Trial]:
 
 
 def _room(s: Scenario) -> int:
-    """The chunk that the promised TPOT leaves room for at the scenario's batch, in whole sixteens; 0 where it leaves none."""
-    plain, at = s.with_(at_batch=None), outcome(s)
+    """The chunk that the TPOT of the SLA leaves room for at the scenario's batch, in whole sixteens; 0 where it leaves none."""
+    at = outcome(s)
     if at.ttft_ms is None or at.tpot_ms is None:
         return 0
-    room = int(chunk_room(plain, int(at.batch)) // 16 * 16)
+    room = int(chunk_room(s, int(at.batch)) // 16 * 16)
     return 0 if room >= s.isl else room
 
 
@@ -204,10 +225,20 @@ def _expert_layouts(s: Scenario) -> Iterator[Trial]:
     )
     yield Trial("overlap", "off", {"overlap": False}, "the exchange with experts is waited for")
     yield Trial("overlap", "two micro-batches", {"overlap": True}, "each expert sees half of the tokens at a time")
-    for extra in sorted({0, s.ep, s.redundant}):
-        yield Trial(
-            "redundant", f"{extra} extra copies", {"redundant": extra}, "memory for the copies" if extra else "nothing"
-        )
+    spare = _copies(s)
+    for extra in sorted({0, spare, s.redundant}) if spare or s.redundant else ():
+        name = f"{extra} extra {'copy' if extra == 1 else 'copies'}"
+        yield Trial("redundant", name, {"redundant": extra}, "memory for the copies" if extra else "nothing")
+
+
+EXTRA: Final = 8
+"""One extra copy for so many experts: DeepSeek's prefill units hold 32 beside 256."""
+
+
+def _copies(s: Scenario) -> int:
+    """Extra copies of experts that are tried: as many on every rank; 0 where experts are not spread."""
+    counts = [group.ffn.count for group in resolve(s).model.groups if isinstance(group.ffn, ExpertFFN)]
+    return max(round(counts[0] / EXTRA / s.ep), 1) * s.ep if counts and s.ep > 1 else 0
 
 
 def _layouts(s: Scenario) -> Iterator[Trial]:
@@ -229,7 +260,7 @@ def _layouts(s: Scenario) -> Iterator[Trial]:
 def _tried(s: Scenario, trial: Trial, base: Figures) -> Technique:
     """One variant priced, or the reason why it is not."""
     change = trial.change or {}
-    variant = changed(s.with_(at_batch=None), change)
+    variant = changed(s, change)
     current = all(getattr(s, name) == value for name, value in change.items())
     if variant is None:
         return _refused(trial, current, "contradicts other inputs of this scenario")
@@ -237,7 +268,10 @@ def _tried(s: Scenario, trial: Trial, base: Figures) -> Technique:
         found = outcome(variant)
     except HeadroomError as error:
         return _refused(trial, current, str(error))
-    return _row(trial, current, found, _figures(variant, found, _batch(s)), base)
+    figures = _figures(variant, found, _batch(s))
+    if variant.prefill == "excluded" and trial.group == "prefill":
+        return replace(_row(trial, current, found, replace(figures, ttft_ms=None), base), whole=False)
+    return _row(trial, current, found, figures, base)
 
 
 def _refused(trial: Trial, current: bool, reason: str) -> Technique:
@@ -261,7 +295,7 @@ def _figures(s: Scenario, found: Outcome, batch: float) -> Figures:
     if not found.fits:
         return Figures()
     at = tpot_at(s, batch) if found.tpot_ms is not None else None
-    full = _at_full_use(s) if s.prefill == "disaggregated" and s.qps > 0 else found
+    full = outcome(at_full_use(s)) if s.prefill == "disaggregated" else found
     return Figures(
         b_max=found.b_max if found.ttft_ms is not None and found.engine_ok else None,
         tpot_ms=at,
@@ -272,11 +306,6 @@ def _figures(s: Scenario, found: Outcome, batch: float) -> Figures:
     )
 
 
-def _at_full_use(s: Scenario) -> Outcome:
-    """A plan with two pools, the prefill pool sized to keep the decode pool at its largest batch instead of for a rate."""
-    return outcome(s.with_(qps=0.0, fix_replicas=None, prefill_workers=None, decode_workers=None, spare=0))
-
-
 def _less(figures: Figures, base: Figures) -> Figures:
     """Figures less those of the scenario; None where either is unknown."""
     pairs = {each.name: (getattr(figures, each.name), getattr(base, each.name)) for each in fields(Figures)}
@@ -285,9 +314,17 @@ def _less(figures: Figures, base: Figures) -> Figures:
 
 def _blocks(s: Scenario, base: Figures) -> Iterator[Technique]:
     """Cache blocks of other sizes: the engine's own rules with the size replaced."""
-    setting = resolve(s.with_(at_batch=None))
+    setting = resolve(s)
     if not setting.convention.overheads:
         return
+    rows = tuple(_block_rows(s, setting, base))
+    paged = [each for each in rows if not each.name.startswith("contiguous")]
+    same = len({each.figures for each in paged}) == 1
+    yield from (each for each in rows if not same or each.current or each not in paged)
+
+
+def _block_rows(s: Scenario, setting: Setting, base: Figures) -> Iterator[Technique]:
+    """One row for each size of a block."""
     for size in (*sorted({*BLOCKS, setting.engine.block_size}), *_reserved(setting)):
         rules = replace(setting.engine, block_size=size)
         variant = assemble(setting.scenario, setting.model, setting.gpu, rules)
@@ -324,7 +361,7 @@ STEPS_A_CALL = 8
 
 def _host(s: Scenario, base: Figures) -> Iterator[Technique]:
     """Host time of a step: waited for, shared by several steps, or hidden behind the devices' work."""
-    setting = resolve(s.with_(at_batch=None))
+    setting = resolve(s)
     profile = setting.profile
     if not profile.host_step and not profile.host_sequence:
         return
@@ -357,12 +394,13 @@ def _outcome_of(setting: Setting) -> Outcome:
     """The outcome of a setting that no scenario spells."""
     s = setting.scenario
     place = layout(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp).tall
-    return row(table(setting, bounds(setting, place), None), 0)
+    held = None if s.at_batch is None else np.full((1, 1), float(s.at_batch))
+    return row(table(setting, bounds(setting, place), held), 0)
 
 
 def _static(s: Scenario, base: Figures) -> Iterator[Technique]:
     """The baseline of the articles: a batch is admitted whole, each request reserves the longest sequence."""
-    plain = s.with_(at_batch=None, prefill="excluded") if s.prefill == "colocated" else s.with_(at_batch=None)
+    plain = s.with_(prefill="excluded") if s.prefill == "colocated" else s
     found = outcome(plain)
     if found.ttft_ms is None or found.tpot_ms is None or not found.fits:
         return
@@ -371,20 +409,23 @@ def _static(s: Scenario, base: Figures) -> Iterator[Technique]:
     held = float(contiguous_sequences(known(plain).bounds.space.pool, reserved, np.asarray(float(s.dp)))[0, 0])
     batch, prompt = _static_batch(s, plain, held)
     tpot = float(tpots(plain, np.full((1, 1), max(batch, 1.0)))[0, 0])
-    first = float(static_ttft(np.asarray(max(batch, 1.0)), np.asarray(prompt))) * 1e3
+    first = float(static_ttft(np.asarray(max(batch, 1.0)), np.asarray(prompt))) * 1e3 if prompt else None
     rate = float(static_rate(np.asarray(batch), np.asarray(prompt), np.asarray(tpot / 1e3), float(s.osl)))
     at_own = tpot_at(plain, _batch(s))
     figures = Figures(batch, at_own, first, rate / found.gpus_per_replica, None, held * longest)
-    reason = "" if batch else "no whole batch keeps the promise"
+    reason = "" if batch else "no whole batch keeps the SLA"
     cost = "a batch waits for its prompts; equal lengths assumed: with others all wait for the longest"
     name = f"static, {longest:,.0f} tokens reserved"
+    here = outcome(s)
+    if here.stands:
+        yield _row(Trial("batching", "continuous", None, "nothing"), True, here, base, base)
     yield Technique(
-        "batching", name, False, None, held >= 1, batch >= 1, True, reason, figures, _less(figures, base), cost
+        "batching", name, False, None, held >= 1, batch >= 1, True, reason, figures, _less(figures, base), cost, False
     )
 
 
 def _static_batch(s: Scenario, plain: Scenario, held: float) -> tuple[float, float]:
-    """The largest batch that keeps the promise when admitted whole, and the time of one prompt [s]."""
+    """The largest batch, or the one that is set, that keeps the SLA when admitted whole, and the time of one prompt [s]."""
     found = known(plain)
     setting, placed = found.setting, found.bounds.clock.placed
     prompt = 0.0
@@ -395,5 +436,91 @@ def _static_batch(s: Scenario, plain: Scenario, held: float) -> tuple[float, flo
         late = static_ttft(batch, np.asarray(prompt)) * 1e3 > s.sla_ttft_ms
         return np.asarray((tpots(plain, batch) <= s.sla_tpot_ms) & ~late)
 
-    limit = float(decode.largest_batch(keeps, (1, 1))[0, 0])
-    return min(limit, held), prompt
+    limit = min(float(decode.largest_batch(keeps, (1, 1))[0, 0]), held)
+    if s.at_batch is not None:
+        limit = float(s.at_batch) if s.at_batch <= limit else 0.0
+    return limit, prompt
+
+
+TRAFFIC: Final = ("prefix",)
+"""Groups that the requests decide on and not who serves them."""
+
+PHRASES: Final = {"weights": "{} weights", "kv": "{} KV cache", "chunk": "chunked prefill, {}", "prefill": "prefill {}"}
+"""How a row is called outside its group."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The best change, or pair of changes, among the techniques.
+
+    Attributes:
+        name: what is changed. change: the fields that apply it.
+        gain: what it gains on the scenario; None where the scenario as it is does not stand.
+        outcome: the plan that it leads to.
+    """
+
+    name: str
+    change: Change = field(hash=False)
+    gain: Gain | None
+    outcome: Outcome
+
+    @property
+    def rank(self) -> float:
+        """What findings are compared by, more is better: cheap good tokens, or many of them where there is no price."""
+        dollars = self.outcome.usd_per_m_goodput
+        return -dollars if dollars else self.outcome.goodput_tok_s_gpu or 0.0
+
+
+@lru_cache(maxsize=128)
+def best_changes(scenario: Scenario) -> tuple[Finding, ...]:
+    """The best single technique that is not used, and the best pair of the three best where it is better still.
+
+    Raises:
+        CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
+    """
+    singles = _singles(scenario)
+    pairs = (_pair(scenario, one, two) for one, two in combinations(singles[:3], 2))
+    pair = max((each for each in pairs if each is not None), key=lambda each: each.rank, default=None)
+    if not singles:
+        return ()
+    return (
+        (singles[0], pair)
+        if pair is not None and pair.rank > singles[0].rank + _noticeable(singles[0])
+        else singles[:1]
+    )
+
+
+def _noticeable(found: Finding) -> float:
+    """How much two ranks must differ to be told apart."""
+    return abs(found.rank) * NOTICEABLE
+
+
+def _singles(s: Scenario) -> tuple[Finding, ...]:
+    """The best row of each group that stands and gains something, best first."""
+    found: dict[str, Finding] = {}
+    for each in techniques(s):
+        if each.change is None or each.current or not each.stands or not each.whole or each.group in TRAFFIC:
+            continue
+        made = _finding(s, PHRASES.get(each.group, "{}").format(each.name), each.change)
+        if made is not None and (each.group not in found or made.rank > found[each.group].rank):
+            found[each.group] = made
+    return tuple(sorted(found.values(), key=lambda each: -each.rank))
+
+
+def _finding(s: Scenario, name: str, change: Change) -> Finding | None:
+    """A change that leads to a plan which stands and gains something; None for any other."""
+    variant = changed(s, change)
+    if variant is None or not (then := outcome(variant)).stands:
+        return None
+    now = outcome(s)
+    gained = gain(now, then) if now.stands else None
+    if now.stands and (gained is None or gained.share < NOTICEABLE):
+        return None
+    return Finding(name, {key: value for key, value in change.items() if value != getattr(s, key)}, gained, then)
+
+
+def _pair(s: Scenario, one: Finding, two: Finding) -> Finding | None:
+    """Two changes at once; None where they set one field to two values."""
+    if any(one.change[key] != two.change[key] for key in one.change.keys() & two.change.keys()):
+        return None
+    return _finding(s, f"{one.name} and {two.name}", {**one.change, **two.change})

@@ -25,8 +25,9 @@ def gateway(s: Scenario, plan: Plan) -> Advice | None:
         ("in_flight_total", float(slots), "requests"), ("tokens_a_request", work, "tokens"),
     )  # fmt: skip
     text = (
-        f"Gateway: at most {show(plan.b_max, 'requests')} in flight per instance, {whole(slots)} over "
-        f"{show(instances, 'replicas')}; further ones wait in the gateway, where any free instance can take them. A request "
+        f"Gateway: at most {show(plan.b_max, 'requests')} in flight per instance (a replica, as gateways call it), "
+        f"{whole(slots)} over "
+        f"{show(instances, 'replicas')}; further ones wait in the gateway, where any free replica can take them. A request "
         f"costs {whole(work)} computed tokens and {whole(s.isl + s.osl)} of cache."
     )
     return Advice("gateway", "advice", text, numbers, "gateway")
@@ -53,7 +54,7 @@ def queue_share(s: Scenario, plan: Plan) -> Advice | None:
     text = (
         f"At {show(s.qps)} requests/s and {show(residence, 's')} each, {whole(running)} of {whole(slots)} slots are taken on "
         f"average; of the {show(inside, 'requests')} in the system {_share(common)} wait in one common queue, "
-        f"{_share(apart)} if each instance kept its own (Poisson arrivals and exponential service assumed)."
+        f"{_share(apart)} if each replica kept its own (Poisson arrivals and exponential service assumed)."
     )
     return Advice("queue_share", "advice", text, numbers, "gateway")
 

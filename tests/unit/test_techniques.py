@@ -35,10 +35,11 @@ def test_every_row_is_the_plan_of_its_own_scenario(scenario):
     for each in techniques(scenario):
         if each.change is None or each.figures == Figures():
             continue
-        variant = scenario.with_(**{"at_batch": None, **each.change})
+        variant = scenario.with_(**each.change)
         plan = plan_of(variant)
         assert (each.fits, each.meets_sla, each.engine_ok) == (plan.fits, plan.meets_sla, plan.engine_ok)
         assert each.figures.b_max == (plan.b_max if plan.engine_ok else None)
+        assert each.figures.ttft_ms == (None if each.change == {"prefill": "excluded"} else plan.ttft_ms)
         assert each.figures.kv_tokens == plan.kv_capacity_tokens
         assert each.figures.usd_good == plan.usd_per_m_goodput
         assert each.figures.tpot_ms == pytest.approx(plan_of(variant.with_(at_batch=batch)).tpot_ms)
@@ -86,15 +87,15 @@ def test_an_fp8_cache_holds_twice_the_tokens():
 
 def test_drafts_in_the_textbook():
     """One request: (1 − 0.8⁵) / 0.2 tokens for a step and four drafts of a tenth."""
-    found = row(TEXT.with_(at_batch=1), "spec", "4 drafts")
+    found = row(TEXT.with_(at_batch=1), "spec", "4 draft tokens")
     before = plan_of(TEXT.with_(at_batch=1)).tpot_ms
     assert found.figures.tpot_ms == pytest.approx(before * 1.4 / ((1 - 0.8**5) / 0.2))
 
 
 def test_half_a_prompt_cached_shortens_ttft():
-    assert row(FP8, "prefix", "50%").deltas.ttft_ms < 0
+    assert row(FP8, "prefix", "50\N{NO-BREAK SPACE}%").deltas.ttft_ms < 0
     names = [each.name for each in rows(FP8.with_(prefix=0.3), "prefix")]
-    assert names == [f"{share} of the prompt cached" for share in ("0%", "30%", "50%")]
+    assert names == [f"{share}\N{NO-BREAK SPACE}% of the prompt cached" for share in (0, 30, 50)]
 
 
 def test_chunks_tried_are_none_the_promises_and_the_scenarios_own():
