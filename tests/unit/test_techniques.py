@@ -10,7 +10,8 @@ import pytest
 
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
-from planner.techniques import Figures, techniques
+from planner.techniques import Figures, best_changes, techniques
+from planner.variants import outcome
 
 FP8 = Scenario(weights="fp8", tp=4)
 TEXT = Scenario(model="llama-70b-nominal", profile="textbook", tp=4, prefill="excluded")
@@ -186,3 +187,88 @@ def test_host_time_is_waited_for_shared_or_hidden():
     assert times[0] == pytest.approx(plan_of(FP8).tpot_ms)
     assert times[0] - times[2] == pytest.approx(host, rel=1e-9)
     assert times[0] - times[1] == pytest.approx(host * 7 / 8, rel=1e-9)
+
+
+# --- what a batch that is set, work that is left out and rows without a choice do -------------------
+
+
+def test_a_set_batch_is_held_in_every_row():
+    held = FP8.with_(at_batch=8)
+    for group in ("weights", "kv", "chunk", "block", "host"):
+        own = next(each for each in rows(held, group) if each.current)
+        assert own.figures.usd_good == pytest.approx(plan_of(held).usd_per_m_goodput)
+        assert own.figures.ttft_ms == pytest.approx(plan_of(held).ttft_ms)
+    int4 = row(held, "weights", "int4")
+    assert int4.figures.output_gpu == pytest.approx(plan_of(held.with_(weights="int4")).goodput_tok_s_gpu)
+    assert row(held, "batching", "static").figures.b_max == 8
+
+
+def test_work_that_is_not_counted_is_never_the_best():
+    found = row(FP8.with_(prefill="excluded"), "prefill", "not counted")
+    assert not found.whole
+    assert found.figures.ttft_ms is None
+    assert found.current
+    assert not row(FP8, "batching", "static").whole
+    assert row(TEXT, "batching", "static").figures.ttft_ms is None
+
+
+def test_groups_without_a_choice_are_left_out():
+    for scenario in MANY:
+        groups = [each.group for each in techniques(scenario)]
+        assert all(groups.count(group) > 1 for group in groups)
+    assert not rows(FP8.with_(tp=1, weights="int4"), "redundant")
+
+
+def test_block_sizes_that_change_nothing_are_left_out():
+    """131,072 tokens to a sequence of 131,072: every size of block divides it."""
+    even = FP8.with_(isl=131_072 - 256, osl=256, sla_ttft_ms=1e6, at_batch=1)
+    names = [each.name for each in rows(even, "block")]
+    shown = {each.figures for each in rows(even, "block") if not each.name.startswith("contiguous")}
+    assert len(shown) == len([name for name in names if not name.startswith("contiguous")])
+
+
+def test_extra_copies_are_an_eighth_of_the_experts():
+    names = [each.name for each in rows(DEEPSEEK, "redundant")]
+    assert names == ["0 extra copies", "32 extra copies"]
+    assert row(DEEPSEEK, "redundant", "32").change == {"redundant": 32}
+    assert not rows(DEEPSEEK.with_(ep=1), "redundant")
+    wide = DEEPSEEK.with_(tp=1, dp=24, ep=8)
+    assert [each.change["redundant"] % 8 for each in rows(wide, "redundant")] == [0, 0]
+
+
+# --- the best change --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scenario", MANY, ids=range(len(MANY)))
+def test_the_best_change_is_the_cheapest_row_that_stands(scenario):
+    found, now = best_changes(scenario), outcome(scenario)
+    dear = now.usd_per_m_goodput if now.stands else math.inf
+    costs = [
+        outcome(scenario.with_(**each.change)).usd_per_m_goodput
+        for each in techniques(scenario)
+        if each.change is not None and each.stands and each.whole and not each.current and each.group != "prefix"
+    ]
+    if not found:
+        assert min(costs, default=math.inf) > 0.98 * dear
+        return
+    assert plan_of(scenario.with_(**found[0].change)).usd_per_m_goodput == min(costs) < dear
+    for each in found[1:]:
+        plan = plan_of(scenario.with_(**each.change))
+        assert plan.fits
+        assert plan.meets_sla
+        assert plan.engine_ok
+        assert plan.usd_per_m_goodput < min(costs)
+
+
+def test_a_pair_is_named_only_when_it_beats_both():
+    single, pair = best_changes(FP8)
+    assert set(single.change) < set(pair.change)
+    assert pair.gain.share > single.gain.share + 0.02 * (1 - single.gain.share)
+    assert pair.name == " and ".join(
+        sorted((single.name, pair.name.replace(single.name, "").replace(" and ", "")), key=pair.name.index)
+    )
+
+
+def test_a_prompt_cache_is_no_change_to_choose():
+    """How much of a prompt is cached is the requests' own matter."""
+    assert all("prefix" not in each.change for scenario in MANY for each in best_changes(scenario))
