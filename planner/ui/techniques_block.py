@@ -21,7 +21,7 @@ from planner.ui.text import say
 from planner.ui.theme import mode, palette
 from planner.units import DASH, significant, whole
 from planner.units import show as shown
-from planner.variants import changed
+from planner.variants import changed, outcome
 
 NONE: Final = 0.005
 """Relative change that is not worth a figure."""
@@ -88,7 +88,8 @@ def _found(scenario: Scenario) -> str:
     """The best single change and the best pair, each with its link; that there is none where there is none."""
     found = best_changes(scenario)
     if not found:
-        return escape(say("best_none"))
+        now = outcome(scenario)
+        return escape(say("best_none" if now.stands else "best_never"))
     keys = ("best_single", "best_pair")
     return " ".join(
         f"{escape(say(key, name=each.name, gain=_gain(each)))} {apply_link(scenario, each.change)}"
@@ -149,7 +150,7 @@ def _row(row: Technique, best: dict[str, float | None], scenario: Scenario) -> s
     """One variant: its figures, or, dimmed, why there are none."""
     name = escape(row.name) + (f" ({escape(say('as_is'))})" if row.current else _apply(row, scenario))
     first = _cell("th", name, "left", raw=True, strong=row.current, dim=bool(row.reason), wide=132)
-    if row.reason and row.figures.output_gpu is None:
+    if row.reason and row.figures.tpot_ms is None:
         kept = "" if row.figures.kv_tokens is None else _figure(row, MEASURES[-1], None)
         span = len(MEASURES) - bool(kept)
         reason = _cell("td", row.reason, "left", dim=True, span=span)
