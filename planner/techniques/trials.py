@@ -35,6 +35,10 @@ QUALITY: Final = {
 """What a weight precision costs in quality: the article's own figures, or that it has none."""
 
 
+POOL: Final = "a second pool, and the cache is handed over; tok/s as in a large deployment, $ as this one would pay"
+"""What a pool of its own costs, and at which size its two figures are."""
+
+
 def trials(s: Scenario) -> Iterator[Trial]:
     """Variants in the order of the table."""
     yield from _weights(s)
@@ -94,9 +98,7 @@ def _prompts(s: Scenario) -> Iterator[Trial]:
     )
     if s.prefill == "excluded":
         yield Trial("prefill", "not counted", {"prefill": "excluded"}, "no capacity is kept for reading prompts")
-    yield Trial(
-        "prefill", "in a pool of its own", {"prefill": "disaggregated"}, "a second pool, and the cache is handed over"
-    )
+    yield Trial("prefill", "in a pool of its own", {"prefill": "disaggregated"}, POOL)
 
 
 def _room(s: Scenario) -> int:

@@ -18,7 +18,7 @@ from planner.ui import show
 from planner.ui.link import anchor
 from planner.ui.text import say
 from planner.ui.theme import mode, palette
-from planner.units import whole
+from planner.units import significant, whole
 from planner.variants import Change, Gain
 
 UNITS: Final = re.compile(r"(?<=\d) (?=(?:%|ms|s|GB|GiB|GPUs?)(?!\w))")
@@ -86,7 +86,7 @@ def gained(gain: Gain) -> str:
 
 def percent(share: float) -> str:
     """A share as a percentage that no line break divides: whole from ten on, two digits below."""
-    digits = f"{share * 100:,.0f}" if abs(share) >= TENTH else f"{share * 100:.2g}"
+    digits = f"{share * 100:,.0f}" if abs(share) >= TENTH else significant(share * 100, 2)
     return f"{digits}\N{NO-BREAK SPACE}%"
 
 
@@ -103,7 +103,7 @@ def apply_link(scenario: Scenario, change: Change) -> str:
 
 def link(href: str, label: str, name: str = "") -> str:
     """HTML of a same-tab link of at least 24 px; `name`: what a screen reader calls it, where the label is too short."""
-    look = f"color:{palette(mode()).link};display:inline-block;line-height:1.5rem;min-height:1.5rem"
+    look = f"color:{palette(mode()).link};display:inline-block;line-height:24px;min-height:24px"
     called = f' aria-label="{escape(name)}"' if name else ""
     return f'<a href="{escape(href)}" target="_self" style="{look}"{called}>{escape(label)}</a>'
 

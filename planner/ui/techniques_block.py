@@ -150,7 +150,7 @@ def _row(row: Technique, best: dict[str, float | None], scenario: Scenario) -> s
     """One variant: its figures, or, dimmed, why there are none."""
     name = escape(row.name) + (f" ({escape(say('as_is'))})" if row.current else _apply(row, scenario))
     first = _cell("th", name, "left", raw=True, strong=row.current, dim=bool(row.reason), wide=132)
-    if row.reason and row.figures.tpot_ms is None:
+    if row.reason and (not row.engine_ok or row.figures.tpot_ms is None):
         kept = "" if row.figures.kv_tokens is None else _figure(row, MEASURES[-1], None)
         span = len(MEASURES) - bool(kept)
         reason = _cell("td", row.reason, "left", dim=True, span=span)

@@ -114,7 +114,9 @@ def test_the_batch_of_tpot_is_in_its_title():
     assert f"TPOT at {plan_of(from_link(HALF)).batch}, ms" in body
 
 
-@pytest.mark.parametrize(("share", "text"), [(0.3, "30"), (0.0949, "9.5"), (0.0996, "10"), (1.654, "165")])
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.3, "30"), (0.0949, "9.5"), (0.03, "3.0"), (0.0996, "10"), (1.654, "165")]
+)
 def test_a_gain_has_no_more_digits_than_it_needs(share: float, text: str):
     assert percent(share) == f"{text}\N{NO-BREAK SPACE}%"
 
