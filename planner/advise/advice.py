@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 from planner.plan import Plan
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
-from planner.variants import Change, Gain
+from planner.variants import Change, Gain, Outcome
 
 Kind: TypeAlias = Literal["advice", "warning"]
 Number: TypeAlias = tuple[str, float, str]
@@ -29,6 +29,7 @@ class Advice:
         section: where the source articles treat it; `–` where they do not.
         change: scenario fields that would apply it; None where nothing is to be changed or its effect is not modelled.
         gain: what the change gains on a plan that stands; None without a change or where the present plan does not stand.
+        then: the plan with the change, where the rule has priced it already.
     """
 
     code: str
@@ -38,6 +39,7 @@ class Advice:
     section: str
     change: Change | None = field(default=None, hash=False)
     gain: Gain | None = None
+    then: Outcome | None = field(default=None, compare=False, repr=False)
 
     def number(self, name: str) -> float:
         """One of its numbers.

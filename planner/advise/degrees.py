@@ -67,7 +67,14 @@ def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:
         f"tp={s.tp * 2} shortens TPOT at {show(plan.batch, 'requests')} from {show(plan.tpot_ms, 'ms')} to "
         f"{show(then, 'ms')} ({shorter}), all-reduces included{per_gpu}."
     )
-    return Advice("tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s), wider))
+    return Advice(
+        "tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s), wider), then=_alike(s, wider)
+    )
+
+
+def _alike(s: Scenario, found: Outcome) -> Outcome | None:
+    """A plan by degree, where it is that of the change: experts are not spread."""
+    return found if s.ep == 1 else None
 
 
 def per_device(now: float | None, then: float | None) -> str:
@@ -205,7 +212,8 @@ def smallest_layout(s: Scenario, plan: Plan) -> Advice | None:
     )
     alone = keeping and _only_tp(s) and s.ep == 1 and s.tp != keeping[0]
     change = applicable(s, {"tp": keeping[0]}, rows[keeping[0]]) if alone else None
-    return Advice("smallest_layout", "advice", text, numbers, "7.2", change)
+    then = rows[keeping[0]] if keeping else None
+    return Advice("smallest_layout", "advice", text, numbers, "7.2", change, then=then)
 
 
 def little_kv(s: Scenario, plan: Plan) -> Advice | None:
@@ -227,7 +235,7 @@ def little_kv(s: Scenario, plan: Plan) -> Advice | None:
         f"Weights take {show(share, '%')} of the usable memory and leave cache for {show(plan.b_max_kv, 'requests')}; "
         f"with tp={s.tp * 2} each GPU yields {show(ratio)} times as much."
     )
-    return Advice("little_kv", "warning", text, numbers, "7.2", applicable(s, _wider(s), wider))
+    return Advice("little_kv", "warning", text, numbers, "7.2", applicable(s, _wider(s), wider), then=_alike(s, wider))
 
 
 def weights_per_gpu(s: Scenario, plan: Plan) -> Advice | None:

@@ -31,7 +31,7 @@ def judged(said: Advice, s: Scenario) -> Advice:
         return said
     if variant is None:
         return replace(said, change=None)
-    now, then = outcome(s), outcome(variant)
+    now, then = outcome(s), said.then or outcome(variant)
     found = gain(now, then) if now.stands else None
     if then.stands and (not now.stands or (found is not None and found.share >= -ROUNDING)):
         return replace(said, gain=found)

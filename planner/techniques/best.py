@@ -26,13 +26,14 @@ class Finding:
     Attributes:
         name: what is changed. change: the fields that apply it.
         gain: what it gains on the scenario; None where the scenario as it is does not stand.
-        outcome: the plan that it leads to.
+        outcome: the plan that it leads to. cost: what it costs besides, in words.
     """
 
     name: str
     change: Change = field(hash=False)
     gain: Gain | None
     outcome: Outcome
+    cost: str
 
     @property
     def rank(self) -> float:
@@ -71,13 +72,13 @@ def _singles(s: Scenario) -> tuple[Finding, ...]:
     for each in techniques(s):
         if each.change is None or each.current or not each.stands or not each.whole or each.group in TRAFFIC:
             continue
-        made = _finding(s, PHRASES.get(each.group, "{}").format(each.name), each.change)
+        made = _finding(s, PHRASES.get(each.group, "{}").format(each.name), each.change, each.cost)
         if made is not None and (each.group not in found or made.rank > found[each.group].rank):
             found[each.group] = made
     return tuple(sorted(found.values(), key=lambda each: -each.rank))
 
 
-def _finding(s: Scenario, name: str, change: Change) -> Finding | None:
+def _finding(s: Scenario, name: str, change: Change, cost: str) -> Finding | None:
     """A change that leads to a plan which stands and gains something; None for any other."""
     variant = changed(s, change)
     if variant is None or not (then := outcome(variant)).stands:
@@ -86,11 +87,11 @@ def _finding(s: Scenario, name: str, change: Change) -> Finding | None:
     gained = gain(now, then) if now.stands else None
     if now.stands and (gained is None or gained.share < NOTICEABLE):
         return None
-    return Finding(name, {key: value for key, value in change.items() if value != getattr(s, key)}, gained, then)
+    return Finding(name, {key: value for key, value in change.items() if value != getattr(s, key)}, gained, then, cost)
 
 
 def _pair(s: Scenario, one: Finding, two: Finding) -> Finding | None:
     """Two changes at once; None where they set one field to two values."""
     if any(one.change[key] != two.change[key] for key in one.change.keys() & two.change.keys()):
         return None
-    return _finding(s, f"{one.name} and {two.name}", {**one.change, **two.change})
+    return _finding(s, f"{one.name} and {two.name}", {**one.change, **two.change}, f"{one.cost}; {two.cost}")

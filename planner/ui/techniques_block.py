@@ -92,7 +92,7 @@ def _found(scenario: Scenario) -> str:
         return escape(say("best_none" if now.stands else "best_never"))
     keys = ("best_single", "best_pair")
     return " ".join(
-        f"{escape(say(key, name=each.name, gain=_gain(each)))} {apply_link(scenario, each.change)}"
+        f"{escape(say(key, name=each.name, gain=_gain(each), cost=each.cost))} {apply_link(scenario, each.change)}"
         for key, each in zip(keys, found, strict=False)
     )
 

@@ -105,7 +105,10 @@ def test_the_best_change_stands_above_the_table_with_its_link():
     at = opened(HALF, open_parts=TABLE)
     (body,) = [each.proto.body for each in at.main.get("html") if "Best single change" in each.proto.body]
     single = best_changes(scenario)[0]
-    assert f"Best single change: {single.name}, −{percent(single.gain.share)} per million good tokens." in words(body)
+    assert (
+        f"Best single change: {single.name}, −{percent(single.gain.share)} per million good tokens ({single.cost})."
+        in words(body)
+    )
     assert urlsplit(links(body)[0]).query == urlsplit(to_link(scenario.with_(**single.change))).query
 
 
