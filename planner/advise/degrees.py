@@ -39,6 +39,12 @@ def _degrees(scenario: Scenario) -> tuple[Setting, Bounds]:
 @lru_cache(maxsize=256)
 def by_degree(scenario: Scenario) -> dict[int, Outcome]:
     """Plans at each tensor-parallel degree alone, at the batch that is set or each one's own largest."""
+    if (
+        scenario.prefill == "disaggregated"
+    ):  # a prefill worker has as many devices as the degree says, so each is its own
+        alone = {"pp": 1, "dp": 1, "cp": 1, "dcp": 1}
+        tried = {tp: changed(scenario, {**alone, "tp": tp, "ep": min(tp, scenario.ep)}) for tp in POWERS}
+        return {tp: outcome(each) for tp, each in tried.items() if each is not None}
     held = None if scenario.at_batch is None else np.full((1, 1), float(scenario.at_batch))
     found = table(*_degrees(scenario), held)
     return {tp: row(found, at) for at, tp in enumerate(POWERS)}
@@ -54,10 +60,10 @@ def tpot_by_degree(scenario: Scenario, batch: int) -> dict[int, float]:
 
 def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:
     """Article 7.1: TP lowers latency. Says by how much here, all-reduces included, and what it costs per device."""
-    wider = by_degree(s).get(s.tp * 2)
-    if plan.tpot_ms is None or wider is None or refused(wider) or not _only_tp(s):
+    wider = _twice(s) if plan.tpot_ms is not None else None
+    if plan.tpot_ms is None or wider is None or refused(wider):
         return None
-    then = tpot_by_degree(s, plan.batch).get(s.tp * 2)
+    then = tpot_at(s.with_(**_wider(s)), plan.batch)
     if then is None or then > plan.tpot_ms * (1 - NOTICEABLE):
         return None
     numbers: Numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("tp", s.tp * 2.0, ""))
@@ -67,14 +73,14 @@ def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:
         f"tp={s.tp * 2} shortens TPOT at {show(plan.batch, 'requests')} from {show(plan.tpot_ms, 'ms')} to "
         f"{show(then, 'ms')} ({shorter}), all-reduces included{per_gpu}."
     )
-    return Advice(
-        "tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s), wider), then=_alike(s, wider)
-    )
+    return Advice("tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s), wider), then=wider)
 
 
-def _alike(s: Scenario, found: Outcome) -> Outcome | None:
-    """A plan by degree, where it is that of the change: experts are not spread."""
-    return found if s.ep == 1 else None
+def _twice(s: Scenario) -> Outcome | None:
+    """The plan with twice the tensor parallelism; None where there is other parallelism beside it, or no such plan."""
+    if not _only_tp(s) or (variant := changed(s, _wider(s))) is None:
+        return None
+    return by_degree(s).get(s.tp * 2) if s.ep == 1 else outcome(variant)
 
 
 def per_device(now: float | None, then: float | None) -> str:
@@ -218,8 +224,8 @@ def smallest_layout(s: Scenario, plan: Plan) -> Advice | None:
 
 def little_kv(s: Scenario, plan: Plan) -> Advice | None:
     """A common mistake: weights that fit but leave so little cache that twice the devices do more than twice as much."""
-    wider = by_degree(s).get(s.tp * 2)
-    if not plan.fits or plan.binds != "kv" or wider is None or not _only_tp(s) or not wider.stands:
+    wider = _twice(s) if plan.fits and plan.binds == "kv" else None
+    if wider is None or not wider.stands:
         return None
     now, then = plan.output_tok_s, wider.output_gpu
     if now is None or then is None or then < now / plan.gpus_per_replica * STARVED:
@@ -235,7 +241,7 @@ def little_kv(s: Scenario, plan: Plan) -> Advice | None:
         f"Weights take {show(share, '%')} of the usable memory and leave cache for {show(plan.b_max_kv, 'requests')}; "
         f"with tp={s.tp * 2} each GPU yields {show(ratio)} times as much."
     )
-    return Advice("little_kv", "warning", text, numbers, "7.2", applicable(s, _wider(s), wider), then=_alike(s, wider))
+    return Advice("little_kv", "warning", text, numbers, "7.2", applicable(s, _wider(s), wider), then=wider)
 
 
 def weights_per_gpu(s: Scenario, plan: Plan) -> Advice | None:

@@ -73,6 +73,8 @@ def amortise_weights(s: Scenario, plan: Plan) -> Advice | None:
     gain = 2 * plan.tpot_ms / twice - 1
     numbers: Numbers = (("batch", float(plan.batch), "sequences"), ("tpot_twice", twice, "ms"), ("gain", gain, ""))
     stop = f"the plan stops at {whole(plan.b_max)} ({BECAUSE.get(plan.binds, 'as asked')})"
+    if s.at_batch is not None and s.at_batch < plan.b_max:
+        stop = f"left unset, the batch would be {whole(plan.b_max)} ({BECAUSE.get(plan.binds, 'as asked')})"
     text = (
         f"Twice the batch ({show(plan.batch * 2, 'requests')}) would raise TPOT from {show(plan.tpot_ms, 'ms')} to "
         f"{show(twice, 'ms')} and output by {show(gain, '%')}; {stop}."

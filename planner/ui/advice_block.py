@@ -103,7 +103,7 @@ def apply_link(scenario: Scenario, change: Change) -> str:
 
 def link(href: str, label: str, name: str = "") -> str:
     """HTML of a same-tab link of at least 24 px; `name`: what a screen reader calls it, where the label is too short."""
-    look = f"color:{palette(mode()).link};display:inline-block;line-height:24px;min-height:24px"
+    look = f"color:{palette(mode()).link};display:inline-block;line-height:24px;min-height:24px;margin:-2px 0"
     called = f' aria-label="{escape(name)}"' if name else ""
     return f'<a href="{escape(href)}" target="_self" style="{look}"{called}>{escape(label)}</a>'
 
@@ -111,4 +111,4 @@ def link(href: str, label: str, name: str = "") -> str:
 def spelled(scenario: Scenario, changed: Scenario) -> str:
     """The fields in which two scenarios differ, as a link spells the second."""
     pairs = [(field, value) for field, value in changed if value != getattr(scenario, field)]
-    return ", ".join(f"{field}={say('empty') if value is None else spell(value)}" for field, value in pairs)
+    return ", ".join(f"{field}={say('unset') if value is None else spell(value)}" for field, value in pairs)

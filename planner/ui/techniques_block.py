@@ -78,7 +78,7 @@ def _table(plan: Plan) -> None:
     head = "".join(_cell("th", say(each.title, batch=whole(plan.batch)), "right", title=True) for each in MEASURES)
     first = _cell("th", say("col_technique"), "left", title=True)
     last = _cell("th", say("col_cost"), "left", title=True, last=True)
-    look = "width:100%;border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-nums;margin:0"
+    look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.84rem;font-variant-numeric:tabular-nums;margin:0"
     name = escape(say("techniques"))
     table = f'<table aria-label="{name}" style="{look}"><thead>{_over(plan)}<tr>{first}{head}{last}</tr></thead>{body}</table>'
     st.html(f'<div tabindex="0" role="region" aria-label="{name}" style="overflow-x:auto">{table}</div>')
@@ -91,7 +91,7 @@ def _found(scenario: Scenario) -> str:
         now = outcome(scenario)
         return escape(say("best_none" if now.stands else "best_never"))
     keys = ("best_single", "best_pair")
-    return " ".join(
+    return "<br>".join(
         f"{escape(say(key, name=each.name, gain=_gain(each), cost=each.cost))} {apply_link(scenario, each.change)}"
         for key, each in zip(keys, found, strict=False)
     )

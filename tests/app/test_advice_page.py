@@ -95,7 +95,7 @@ def test_a_gain_leads_the_sentence_and_the_largest_comes_first():
 
 def test_a_set_batch_is_said_to_be_kept():
     at = opened(HALF + "&at_batch=8", open_parts=TABLE)
-    assert "This plan sets its batch to 8, and every variant keeps it." in said(at)
+    assert "This plan sets its batch to 8: variants keep it, unless the batch is what they change." in said(at)
     assert "Each at the set batch of 8" in words(html(at, "Techniques"))
     assert "Each at its own largest batch" in words(html(opened(HALF, open_parts=TABLE), "Techniques"))
 
