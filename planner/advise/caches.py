@@ -96,7 +96,7 @@ def latent_copies(s: Scenario, plan: Plan) -> Advice | None:
     A warning only where dividing it yields more good tokens: while the SLA binds first, copies cost nothing.
     """
     copies = copies_of(s)
-    if not latent(s) or s.tp == 1 or copies <= 1:
+    if not latent(s) or s.tp == 1 or copies <= 1 or not plan.b_max_kv:
         return None
     ranks = s.tp * s.dp
     ways: tuple[Change, ...] = (

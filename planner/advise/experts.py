@@ -145,7 +145,7 @@ def dp_ep_at_high_batch(s: Scenario, _plan: Plan) -> Advice | None:
     if both is None or s.tp == 1:
         return None
     tensor, data = outcome(both.tensor), outcome(both.data)
-    if not tensor.b_max_kv or not data.b_max_kv or not data.engine_ok or not data.fits:
+    if not tensor.b_max_kv or not data.b_max_kv or not data.engine_ok or not data.fits or _late(data):
         return None
     if data.tpot_ms is not None and (data.goodput_tok_s_gpu or 0.0) <= (tensor.goodput_tok_s_gpu or 0.0):
         return None
@@ -170,6 +170,11 @@ def dp_ep_at_high_batch(s: Scenario, _plan: Plan) -> Advice | None:
     return Advice(
         "dp_ep_at_high_batch", "advice", f"{_held(both)}{void}.{yields}", numbers, "10.6", applicable(s, change)
     )
+
+
+def _late(found: Outcome) -> bool:
+    """Whether the speed of a plan is known and breaks the SLA: then it yields nothing to be compared."""
+    return found.ttft_ms is not None and not found.stands
 
 
 def _kv_shards(s: Scenario) -> int:

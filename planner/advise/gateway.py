@@ -7,6 +7,7 @@ import numpy as np
 from planner.advise.advice import Advice, Numbers
 from planner.plan import Plan
 from planner.serving.baselines import request_seconds
+from planner.serving.decode import LARGEST_BATCH
 from planner.serving.queue import probability_of_waiting, running_requests, waiting_requests, waiting_share
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
@@ -15,7 +16,7 @@ from planner.variants import applicable
 
 def gateway(s: Scenario, plan: Plan) -> Advice | None:
     """On gateways: balance tasks, not requests. The in-flight limit of an instance is the batch that keeps the promise."""
-    if plan.replicas is None or plan.b_max < 1 or not plan.meets_sla:
+    if plan.replicas is None or not 1 <= plan.b_max < LARGEST_BATCH or not plan.meets_sla:
         return None
     instances = plan.replicas - s.spare
     slots = instances * plan.b_max
@@ -36,6 +37,8 @@ def gateway(s: Scenario, plan: Plan) -> Advice | None:
 def queue_share(s: Scenario, plan: Plan) -> Advice | None:
     """On gateways: Little's law at the asked rate. One queue for all instances against a queue at each."""
     if plan.replicas is None or s.qps == 0 or not plan.meets_sla or plan.ttft_ms is None or plan.tpot_ms is None:
+        return None
+    if plan.b_max < 1:
         return None
     instances = plan.replicas - s.spare
     residence = float(

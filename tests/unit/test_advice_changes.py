@@ -118,6 +118,28 @@ def test_limits_in_words():
     assert (times(4.0), times(2.5)) == ("4", "2.50")
 
 
+NOTHING = (
+    "model=deepseek-v3&gpu=ascend-910c-die&weights=int4&kv=fp8&tp=2&ep=2&isl=4000&osl=1&sla_ttft_ms=20&sla_tpot_ms=5000",
+    "model=qwen3-235b-a22b&gpu=b200-sxm&weights=int4&tp=8&dp=32&ep=256&isl=4000&osl=1&qps=5&sla_tpot_ms=5&at_batch=4",
+    "model=mixtral-8x7b&gpu=b200-sxm&weights=int4&tp=8&ep=8&isl=32000&osl=1000&prefill=excluded&qps=5&sla_ttft_ms=2000&at_batch=4",
+    "model=qwen3-235b-a22b&profile=textbook&weights=int4&tp=16&dp=2&isl=1&osl=1&prefill=excluded&sla_ttft_ms=2000&at_batch=4",
+)
+
+
+@pytest.mark.parametrize("link", NOTHING)
+def test_plans_that_yield_nothing_are_not_compared(link):
+    for each in advise(from_link(link)):
+        assert not re.search(r"(?<![\d.,])0 (requests|slots|%)|there are 0|not known here|131,072", each.text), each
+
+
+def test_degrees_beside_a_prefill_pool_have_its_own_workers():
+    scenario = from_link("weights=fp8&tp=2&prefill=disaggregated&qps=20")
+    (found,) = [each for each in advise(scenario) if each.code == "tp_for_latency"]
+    then = plan_of(scenario.with_(tp=4))
+    assert f"to {then.goodput_tok_s_gpu:.0f} tok/s" in found.text
+    assert found.change is None or then.usd_per_m_goodput <= plan_of(scenario).usd_per_m_goodput
+
+
 def test_a_set_batch_is_held_on_both_sides():
     scenario = Scenario(tp=4, spec=4, at_batch=4, sla_ttft_ms=1000.0)
     (found,) = [each for each in advise(scenario) if each.code == "fp8_at_high_batch"]
