@@ -123,7 +123,7 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
     shape = np.broadcast_shapes(layout.tp.shape, batch.shape)
     cash = money(setting, devices, speed)
     is_ = _verdicts(setting, known, batch, speed, cash)
-    fed = cash.capacity / cash.serving if asked.prefill_workers is not None else np.full(1, np.inf)
+    fed = cash.capacity / cash.serving if setting.pool is not None else np.full(1, np.inf)
     good = np.where(is_.keeps & is_.fits & is_.engine_ok, np.minimum(speed.good, fed), 0.0)
     low, high = setting.profile.band
     flat, valid = partial(_flat, shape), partial(_valid, shape)
