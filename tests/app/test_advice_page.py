@@ -17,6 +17,7 @@ from planner.techniques import best_changes, techniques
 from planner.ui import text
 from planner.ui.advice_block import percent, unbroken
 from planner.ui.techniques_block import MEASURES
+from planner.units import significant
 from tests.app.test_plan_page import opened, said
 
 HALF = "weights=fp8&tp=4"
@@ -110,6 +111,23 @@ def test_the_best_change_stands_above_the_table_with_its_link():
         in words(body)
     )
     assert urlsplit(links(body)[0]).query == urlsplit(to_link(scenario.with_(**single.change))).query
+
+
+def rows_of(body: str) -> dict[str, str]:
+    """Rows of the table by their first words."""
+    found = re.findall(r"<tr>(<th scope=\"row\".*?)</tr>", body)
+    return {words(each).split("  ")[0].strip().removesuffix(" (now)"): words(each) for each in found}
+
+
+def test_what_leaves_work_out_has_no_star_and_takes_none_from_others():
+    table = rows_of(html(opened(HALF + "&prefill=excluded", open_parts=TABLE), "Techniques"))
+    assert "★" not in table["not counted"]
+    found = techniques(from_link(HALF + "&prefill=excluded"))
+    rates = [each.figures.output_gpu for each in found if each.group == "prefill" and each.whole]
+    assert f"★ {significant(max(rates))}" in table["beside decoding"] + table["in a pool of its own"]
+    table = rows_of(html(opened(HALF + "&sla_ttft_ms=20000", open_parts=TABLE), "Techniques"))
+    (static,) = [row for name, row in table.items() if name.startswith("static")]
+    assert "★" not in static
 
 
 def test_the_batch_of_tpot_is_in_its_title():

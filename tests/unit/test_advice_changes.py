@@ -8,6 +8,7 @@ import pytest
 
 from planner.advise import advise
 from planner.advise.advice import Advice, times, up_to
+from planner.advise.degrees import by_degree
 from planner.advise.judged import judged, sound
 from planner.catalog.scenarios import presets
 from planner.share import from_link
@@ -84,9 +85,10 @@ def test_a_chunk_that_takes_more_devices_says_how_many():
 
 
 def test_a_fault_stays_a_warning_when_its_remedy_costs():
-    (found,) = [each for each in advise(Scenario(weights="fp8", tp=4, util=1.0)) if each.code == "whole_memory"]
-    assert found.kind == "warning"
-    assert found.change is None or found.gain.share >= 0
+    full = Scenario(weights="fp8", tp=4, util=1.0, sla_ttft_ms=1e5, sla_tpot_ms=1e4)
+    (found,) = [each for each in advise(full) if each.code == "whole_memory"]
+    assert plan_of(full.with_(util=None)).usd_per_m_goodput > plan_of(full).usd_per_m_goodput
+    assert (found.kind, found.change) == ("warning", None)
 
 
 def test_a_change_without_a_gain_is_judged_by_good_tokens_where_nothing_has_a_price():
@@ -136,6 +138,8 @@ def test_degrees_beside_a_prefill_pool_have_its_own_workers():
     scenario = from_link("weights=fp8&tp=2&prefill=disaggregated&qps=20")
     (found,) = [each for each in advise(scenario) if each.code == "tp_for_latency"]
     then = plan_of(scenario.with_(tp=4))
+    priced = {tp: each.usd_per_m_goodput for tp, each in by_degree(scenario).items() if tp in (1, 4, 8)}
+    assert priced == {tp: plan_of(scenario.with_(tp=tp)).usd_per_m_goodput for tp in priced}
     assert f"to {then.goodput_tok_s_gpu:.0f} tok/s" in found.text
     assert found.change is None or then.usd_per_m_goodput <= plan_of(scenario).usd_per_m_goodput
 
