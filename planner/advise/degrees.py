@@ -39,12 +39,6 @@ def _degrees(scenario: Scenario) -> tuple[Setting, Bounds]:
 @lru_cache(maxsize=256)
 def by_degree(scenario: Scenario) -> dict[int, Outcome]:
     """Plans at each tensor-parallel degree alone, at the batch that is set or each one's own largest."""
-    if (
-        scenario.prefill == "disaggregated"
-    ):  # a prefill worker has as many devices as the degree says, so each is its own
-        alone = {"pp": 1, "dp": 1, "cp": 1, "dcp": 1}
-        tried = {tp: changed(scenario, {**alone, "tp": tp, "ep": min(tp, scenario.ep)}) for tp in POWERS}
-        return {tp: outcome(each) for tp, each in tried.items() if each is not None}
     held = None if scenario.at_batch is None else np.full((1, 1), float(scenario.at_batch))
     found = table(*_degrees(scenario), held)
     return {tp: row(found, at) for at, tp in enumerate(POWERS)}
