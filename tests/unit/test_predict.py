@@ -160,7 +160,7 @@ def test_a_batch_that_does_not_fit_says_so() -> None:
     assert found["pred_fits"] == "false" or found["pred_error"]
 
 
-MEMORY = {
+STATED = {
     "model": "Llama-3.1-8B",
     "gpu": "H100",
     "engine": "vllm",
@@ -183,7 +183,7 @@ MEMORY = {
     ],
 )
 def test_a_memory_case_that_cannot_be_meant_is_one_sentence(change: dict[str, str], words: str) -> None:
-    row = {**MEMORY, **change}
+    row = {**STATED, **change}
     (cells,) = predict_rows(list(row), [row])
     assert words in cells["pred_error"]
     assert cells["pred_kv_gib_per_gpu"] == ""
