@@ -9,6 +9,7 @@ from typing import Final
 import streamlit as st
 
 from planner.catalog.scenarios import Preset, preset, presets
+from planner.specs.contradictions import POOL_FIELDS
 from planner.specs.scenario import Scenario
 from planner.ui import show
 from planner.ui.link import anchor
@@ -61,9 +62,9 @@ def twin_of(scenario: Scenario) -> Scenario | None:
         return None
     origin = _origin(scenario)
     if origin is None or origin.real is None:
-        return scenario.with_(profile="measured", prefill="colocated")
+        return scenario.with_(profile="measured", prefill="colocated", **dict.fromkeys(POOL_FIELDS))
     real = preset(origin.real).scenario
-    kept = ("profile", "model", "prefill", "weights")
+    kept = ("profile", "model", "prefill", "weights", *POOL_FIELDS)
     changed = {
         field: value for field, value in scenario if value != getattr(origin.scenario, field) and field not in kept
     }

@@ -59,9 +59,18 @@ def restore(scenario: Scenario) -> None:
     for field in WIDGETS:
         value = getattr(scenario, field)
         shown = spell(value) if isinstance(value, bool) else value
+        drawn = field in st.session_state
         if st.session_state.get(field, untouched(field)) != shown:
             st.session_state[field] = shown
+            if not drawn:
+                _address(field, shown)
     set_token(scenario.x)
+
+
+def _address(field: str, value: str | int | float | None) -> None:
+    """Write an input into the address whose widget is not drawn yet, and so cannot bind its own parameter."""
+    if value is not None:
+        st.query_params[field] = spell(value)
 
 
 def set_token(x: str | None) -> None:
