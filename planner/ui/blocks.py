@@ -97,7 +97,7 @@ def _tpot(plan: Plan) -> None:
 
 def memory(plan: Plan) -> None:
     """What a GPU's memory holds."""
-    with show.card(say("memory"), "card_memory"):
+    with show.card(say("memory"), "card_memory", stretch=True):
         show.finding(words.memory(plan))
         draw(charts.memory(mode()), data.memory(plan), say("memory_alt"))
         show.figures(say("memory"), data.MEMORY_HEADER, data.memory_table(plan))
@@ -108,7 +108,7 @@ def curve(plan: Plan) -> None:
     if not plan.curve:
         layouts(plan)
         return
-    with show.card(say("curve"), "card_curve"):
+    with show.card(say("curve"), "card_curve", stretch=True):
         show.finding(words.curve(plan))
         draw(curve_chart.curve(mode()), data.curve(plan), say("curve_alt"))
         st.caption(show.plain(words.marks(plan)))
@@ -122,7 +122,7 @@ def curve(plan: Plan) -> None:
 
 def layouts(plan: Plan) -> None:
     """Instead of a speed that there is not: what each tensor-parallel degree would hold."""
-    with show.card(say("layouts"), "card_layouts"):
+    with show.card(say("layouts"), "card_layouts", stretch=True):
         show.finding(words.layouts(plan))
         show.figures(say("layouts"), data.LAYOUT_HEADER, data.layout_table(plan), words=frozenset({3}))
 

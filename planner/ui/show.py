@@ -18,7 +18,7 @@ from planner.units import DASH
 Tone = Literal["off", "normal", "inverse"]
 ROW_PIXELS: Final = 29
 MARKUP: Final = re.compile(r"[\\`*_\[\]<>$~:^|&@]|^[#+=-]|(?<=www)\.", re.IGNORECASE)
-PERCENT: Final = re.compile(r"(?<=\d) ?%")
+PERCENT: Final = re.compile(r"(?<=\d) ?%(?![0-9A-Fa-f])")
 NUMBERED: Final = re.compile(r"^(\s*\d+)([.)])(?=\s|$)")
 
 
@@ -72,9 +72,9 @@ def tile(label: str, value: str, remark: str, tone: Tone = "off", source: str | 
 
 
 @contextmanager
-def card(title: str, key: str) -> Iterator[None]:
-    """A bordered part of the page with its heading."""
-    with st.container(border=True, height="stretch", key=key):
+def card(title: str, key: str, *, stretch: bool = False) -> Iterator[None]:
+    """A bordered part of the page with its heading; it ends where it ends, or stretches to its neighbour's height."""
+    with st.container(border=True, height="stretch" if stretch else "content", key=key):
         st.header(title, anchor=False)
         yield
 
@@ -118,7 +118,7 @@ def terms(rows: Sequence[tuple[str, str]]) -> None:
         f'<dt style="font-weight:600">{escape(term)}</dt><dd style="margin:0 0 .6rem">{escape(typeset(text))}</dd>'
         for term, text in rows
     )
-    st.html(f'<dl style="margin:0;font-size:.93rem;overflow-wrap:anywhere">{said}</dl>')
+    st.html(f'<dl style="margin:0;padding:0;font-size:.93rem;overflow-wrap:anywhere">{said}</dl>')
 
 
 def _cells(texts: Sequence[str], words: frozenset[int], title: bool = False) -> str:

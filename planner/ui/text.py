@@ -122,6 +122,7 @@ EN: Final = {
     "tile_limit": "limited by {what}",
     "tile_ttft": "TTFT {ttft} of {sla}",
     "tile_at_rate": "{tpot} at {rate} requests/s",
+    "tile_at_rate_short": "{tpot} at {rate} req/s",
     "tile_at_sla": "at the SLA",
     "tile_under": "{gap} under SLA",
     "tile_over": "{gap} over SLA",

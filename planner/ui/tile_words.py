@@ -13,6 +13,9 @@ from planner.units import DASH, percent, show, whole
 SHORT = {"engine": "engine", "layout": "layout"}
 """What limits, where there is room for one word."""
 
+LONGEST = 24
+"""Letters that a tile has room for."""
+
 AT_SLA = 0.005
 """Distance from the SLA, as a share of it, below which there is none."""
 
@@ -60,7 +63,9 @@ def tpot(plan: Plan) -> str:
     if first_token_late(plan):
         return say("tile_ttft", ttft=show(plan.ttft_ms, "ms"), sla=asked(plan.scenario.sla_ttft_ms))
     if here := below(plan):
-        return say("tile_at_rate", tpot=show(here.tpot_ms, "ms"), rate=decimal(plan.scenario.qps))
+        said = {"tpot": show(here.tpot_ms, "ms"), "rate": decimal(plan.scenario.qps)}
+        long = say("tile_at_rate", **said)
+        return long if len(long) <= LONGEST else say("tile_at_rate_short", **said)
     return margin(plan.tpot_ms, plan.scenario.sla_tpot_ms)
 
 

@@ -81,7 +81,7 @@ def marks(plan: Plan) -> str:
     public = f" Triangles: {points} public measurement{'' if points == 1 else 's'} of it." if points else ""
     band = plan.tpot_low_ms != plan.tpot_high_ms
     line = "Line: estimate, with its 80 % band." if band else "Line: estimate."
-    return f"{line} Dot: this plan. Dotted: the largest batch under each limit.{public}"
+    return f"{line} Dot: this plan. Upright: the largest batch under each limit, bold the one that binds.{public}"
 
 
 def layouts(plan: Plan) -> str:

@@ -26,13 +26,16 @@ def page() -> None:
         blocks.curve(plan)
         if plan.ledger:
             blocks.step(plan)
-    with grid.cell(column_span=1 if plan.ledger else "all"):
-        if plan.ledger:
+    if plan.ledger:
+        with grid.cell():
             blocks.cost(plan)
+            sharing.row(plan)
+    with grid.cell(column_span="all"):
         blocks.notes(plan)
     advice, techniques = grid.cell(column_span="all"), grid.cell(column_span="all")
-    with grid.cell(column_span="all"):
-        sharing.row(plan)
+    if not plan.ledger:
+        with grid.cell(column_span="all"):
+            sharing.row(plan)
     with techniques:
         techniques_block.card(plan)
     with advice:  # last: it is worked out while everything else is on the page already
