@@ -91,7 +91,7 @@ def _promise(ink: Palette) -> list[Spec]:
 
 
 def _limits(ink: Palette) -> list[Spec]:
-    """The largest batch under each limit as a rule that ends at its label, one row each above the plot; the one that binds is bold."""
+    """The largest batch under each limit as a rule that ends at its label, a row each above the plot; the binding one is bold."""
     x = {"field": "batch", "type": "quantitative"}
     rules = {
         "data": {"name": "limits"},

@@ -227,7 +227,10 @@ def _labels(limits: Sequence[tuple[int, str]], at: Sequence[int], side: str) -> 
 
 
 def _places(shares: Sequence[float], room: float = ROOM_FOR_LABEL) -> list[tuple[int, str]]:
-    """Row and side of each label that takes a share of the width, from the left: a rule ends at its own label's row, so that it crosses no other label."""
+    """Row and side of each label, from the left: a rule ends at its own label's row, so that it crosses no other label.
+
+    A label takes `room` of the width.
+    """
     first = LABEL_ROWS - len(shares)
     left = [at for at, share in enumerate(shares) if share < room]
     if shares and left and shares[-1] <= 1 - room:

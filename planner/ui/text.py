@@ -212,7 +212,7 @@ EN: Final = {
     "tiles_alt": "Share of the rows of tensor-core tiles that hold a token over batch, for tiles of 64 and of 8 rows",
     "phases": "Prefill against decode",
     "phases_alt": "Arithmetic intensity of the prompt and of a decode step on one axis, with the ridge of the accelerator",
-    "phases_note": "One imaginary device, one token a sequence; every operation against the peak of the weights' arithmetic.",
+    "phases_note": "Every operation is held against the peak of the weights' arithmetic.",
     "failed": "Something went wrong while drawing this page. Your inputs are in the address: reload, or step back with Undo.",
 }
 """English text by key."""

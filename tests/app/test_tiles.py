@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import Page
 
 from planner.catalog.scenarios import preset, presets
 from planner.doubts import running
@@ -12,6 +14,7 @@ from planner.plan import CurvePoint, Note
 from planner.share import from_link
 from planner.single import plan_of
 from planner.ui import tile_words
+from tests.app import browser as harness
 from tests.app.test_plan_page import HALF, opened, read, said
 from tests.samples import SCENARIO, plan
 
@@ -113,3 +116,41 @@ def test_counts_of_one_are_singular() -> None:
     for query in ("weights=fp8&tp=4&at_batch=1", "preset=llama8b-fp8-l40s", "preset=llama70b-spec&qps=0.01"):
         page = said(opened(query))
         assert not re.search(r"(?<![\d,.])1 (requests|GPUs|NICs|replicas|workers)\b", page), query
+
+
+# --- in a browser -----------------------------------------------------------------------------------
+
+CUT = """() => Array.from(document.querySelectorAll('.st-key-tiles .stMarkdownEllipsis'))
+    .filter((element) => element.scrollWidth > element.clientWidth + 1).map((element) => element.innerText)"""
+SMALL = """() => Array.from(document.querySelectorAll('button[aria-label^="Help for"], [data-testid="stHtml"] a'))
+    .filter((target) => { const box = target.getBoundingClientRect(); return box.height > 0 && (box.height < 24 || box.width < 24); })
+    .map((target) => target.outerHTML.slice(0, 120))"""
+BOXES = """() => Array.from(document.querySelectorAll('[data-testid="stMetric"]')).map((tile) => {
+    const box = tile.getBoundingClientRect(); return [box.top, box.width]; })"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_tile_is_cut(open_page: Callable[..., Page], language: str) -> None:
+    for query in ("preset=llama70b-pd", "preset=glm52-fp8-ep", LATE):
+        page = open_page(f"?{query}&lang={language}", charts=3)
+        assert page.evaluate(CUT) == [], query
+
+
+@pytest.mark.browser
+def test_a_phone_shows_tiles_above_its_middle_and_fills_its_rows(open_page: Callable[..., Page]) -> None:
+    page = open_page("?preset=llama70b-pd", charts=3, width=390, height=844)
+    boxes = page.evaluate(BOXES)
+    assert boxes[0][0] < 844 / 2
+    assert boxes[4][1] > 2 * boxes[0][1]
+    assert harness.overflow(page) == 0
+    assert page.evaluate(CUT) == []
+
+
+@pytest.mark.browser
+def test_targets_are_as_large_as_a_finger(open_page: Callable[..., Page]) -> None:
+    page = open_page("?preset=llama70b-pd", charts=3)
+    page.get_by_role("button", name="Presets").click()
+    harness.settle(page)
+    assert page.locator('[data-testid="stHtml"] a').count() > 20
+    assert page.evaluate(SMALL) == []
