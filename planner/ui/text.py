@@ -260,7 +260,7 @@ ZH: Final = {
     "tile_runs": "实际约 {batch}，上限 {most}",
     "tile_asked": "按指定值",
     "tile_limit": "受限于 {what}",
-    "tile_ttft": "TTFT {ttft}，SLA {sla}",
+    "tile_ttft": "TTFT {ttft} / {sla}",
     "tile_at_rate": "{rate} 请求/s 时 {tpot}",
     "tile_at_sla": "与 SLA 持平",
     "tile_under": "低于 SLA {gap}",

@@ -123,7 +123,8 @@ def test_counts_of_one_are_singular() -> None:
 CUT = """() => Array.from(document.querySelectorAll('.st-key-tiles .stMarkdownEllipsis'))
     .filter((element) => element.scrollWidth > element.clientWidth + 1).map((element) => element.innerText)"""
 SMALL = """() => Array.from(document.querySelectorAll('button[aria-label^="Help for"], [data-testid="stHtml"] a'))
-    .filter((target) => { const box = target.getBoundingClientRect(); return box.height > 0 && (box.height < 24 || box.width < 24); })
+    .filter((target) => { const box = target.getBoundingClientRect();
+        return box.height > 0 && (box.height < 24 || box.width < 24); })
     .map((target) => target.outerHTML.slice(0, 120))"""
 BOXES = """() => Array.from(document.querySelectorAll('[data-testid="stMetric"]')).map((tile) => {
     const box = tile.getBoundingClientRect(); return [box.top, box.width]; })"""
