@@ -104,10 +104,7 @@ def memory(plan: Plan) -> None:
 
 
 def curve(plan: Plan) -> None:
-    """TPOT over batch; where nothing can be served, what other layouts hold."""
-    if not plan.curve:
-        layouts(plan)
-        return
+    """TPOT over batch."""
     with show.card(say("curve"), "card_curve", stretch=True):
         show.finding(words.curve(plan))
         draw(curve_chart.curve(mode()), data.curve(plan), say("curve_alt"))
@@ -122,7 +119,7 @@ def curve(plan: Plan) -> None:
 
 def layouts(plan: Plan) -> None:
     """Instead of a speed that there is not: what each tensor-parallel degree would hold."""
-    with show.card(say("layouts"), "card_layouts", stretch=True):
+    with show.card(say("layouts"), "card_layouts"):
         show.finding(words.layouts(plan))
         show.figures(say("layouts"), data.LAYOUT_HEADER, data.layout_table(plan), words=frozenset({3}))
 
@@ -154,12 +151,17 @@ def cost(plan: Plan) -> None:
 
 
 def notes(plan: Plan) -> None:
-    """Warnings, assumptions and sources."""
+    """Warnings and remarks."""
     with show.card(say("notes"), "card_notes"):
         if said := _remarks(plan):
             show.lines(said)
         else:
             show.finding(say("no_notes"))
+
+
+def grounds(plan: Plan) -> None:
+    """What the plan rests on: assumptions, sources, and the way to its arithmetic."""
+    with show.card(say("grounds"), "card_grounds"):
         show.behind(say("assumptions"), "_assumptions", lambda: show.lines(plan.assumptions))
         show.behind(say("sources"), "_sources", lambda: _sources(plan))
         if TRUST.exists():

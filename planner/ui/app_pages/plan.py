@@ -23,19 +23,20 @@ def page() -> None:
     grid = st.grid(2, min_column_width=430, gap="small", key="cards")
     with grid:
         blocks.memory(plan)
-        blocks.curve(plan)
         if plan.ledger:
+            blocks.curve(plan)
             blocks.step(plan)
-    if plan.ledger:
-        with grid.cell():
+    with grid.cell():
+        if plan.ledger:
             blocks.cost(plan)
-            sharing.row(plan)
+        else:
+            blocks.layouts(plan)
+        blocks.grounds(plan)
     with grid.cell(column_span="all"):
         blocks.notes(plan)
     advice, techniques = grid.cell(column_span="all"), grid.cell(column_span="all")
-    if not plan.ledger:
-        with grid.cell(column_span="all"):
-            sharing.row(plan)
+    with grid.cell(column_span="all"):
+        sharing.row(plan)
     with techniques:
         techniques_block.card(plan)
     with advice:  # last: it is worked out while everything else is on the page already
