@@ -81,6 +81,22 @@ def whole(row: Row, name: str, default: int | None = None) -> int:
     return int(value)
 
 
+LARGEST = 1e12
+"""Above this no length, count or amount of a case is meant."""
+
+
+def positive(row: Row, *names: str) -> float | None:
+    """The first of several columns that is stated; None when none is.
+
+    Raises:
+        CaseError: when it is not above zero, or larger than anything that could be meant.
+    """
+    value = number(row, *names)
+    if value is not None and not 0.0 < value <= LARGEST:
+        raise CaseError(f"{names[0]} = {value:g}: must be above 0 and at most {LARGEST:g}")
+    return value
+
+
 def degree(row: Row, name: str) -> int:
     """A degree of parallelism; not stated or 0 means that the technique is off."""
     value = number(row, name)

@@ -37,7 +37,7 @@ def ledger_rows(setting: Setting, clock: Clock, batch: Column, tpot: float) -> t
 def _pass_rows(setting: Setting, clock: Clock, batch: Column, new_tokens: float) -> list[LedgerRow]:
     """Rows of the pass that every step makes: decoding, or verifying a draft."""
     step = decode.step_pass(clock, batch, new_tokens)
-    if not setting.decoding.overlap:
+    if not (setting.decoding.overlap and setting.profile.per_operator):
         return _rows(setting, forward.forward(clock.placed, step))
     half = forward.forward(clock.placed, decode.half_pass(step))
     whole = _rows(setting, (forward.host(step.sequences),))

@@ -51,7 +51,7 @@ def money(setting: Setting, replica: Column, speed: Speed) -> Money:
         serving=serving,
         workers=workers,
         devices=decode + beside,
-        productive=replica + (np.zeros(1) if pool is None else _fed_by(setting, pool, serving, workers, speed)),
+        productive=replica + beside / serving,
         capacity=capacity,
         dollars=dollars,
         per_output=cost.dollars_per_million(dollars, served),
@@ -87,22 +87,13 @@ def _workers(setting: Setting, pool: Pool, serving: Column, speed: Speed) -> Col
     return disagg.prefill_workers(requests, pool.busy * np.ones(1), asked.load)
 
 
-def _fed_by(setting: Setting, pool: Pool, serving: Column, workers: Column, speed: Speed) -> Column:
-    """Prefill devices that feed one replica at full use; of a fixed pool, the replica's share of it."""
-    asked = setting.scenario
-    if asked.prefill_workers is not None:
-        return workers * pool.devices / serving
-    busy = disagg.workers_busy(disagg.decode_requests(speed.rate, np.ones(1), float(asked.osl)), pool.busy * np.ones(1))
-    return busy / asked.load * pool.devices
-
-
 def _capacity(setting: Setting, pool: Pool | None, serving: Column, workers: Column, speed: Speed) -> Column:
     """Output tokens a second of the deployment: of the decode pool, or of what the prefill pool feeds it."""
     decode = cost.fleet_rate(serving, speed.rate)
     if pool is None:
         return decode
     fed = disagg.prefill_rate(workers, pool.busy * np.ones(1), 1.0) * float(setting.scenario.osl)
-    return np.asarray(np.minimum(decode, fed))
+    return cost.fed_rate(decode, fed)
 
 
 def replica_dollars(setting: Setting, devices: float, rate: Column) -> Column:

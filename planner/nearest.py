@@ -33,7 +33,7 @@ def nearest_fit(scenario: Scenario) -> Scenario | None:
     Raises:
         CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
     """
-    plain = scenario.with_(pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None)
+    plain = scenario.with_(pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None, **_own_worker(scenario))
     setting = resolve(plain)
     return next((found for change in _changes(setting) if (found := _fitting(plain, change)) is not None), None)
 
@@ -47,7 +47,7 @@ def nearest_keeping(scenario: Scenario) -> Scenario | None:
     Raises:
         CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
     """
-    plain = scenario.with_(pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None)
+    plain = scenario.with_(pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None, **_own_worker(scenario))
     changes = _changes(resolve(plain))
     return next((found for change in changes if (found := _keeping(plain, change)) is not None), None)
 
@@ -60,6 +60,12 @@ def _keeping(plain: Scenario, change: dict[str, str]) -> Scenario | None:
         return None if tp is None else changed.with_(tp=tp)
     except HeadroomError:
         return None
+
+
+def _own_worker(scenario: Scenario) -> dict[str, None]:
+    """A named prefill worker that cannot hold the model is left to the planner."""
+    pool = resolve(scenario).pool
+    return {"prefill_tp": None} if pool is not None and not (pool.fits and pool.admitted) else {}
 
 
 def _changes(setting: Setting) -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ from planner.units import GIB
 MEDIAN = 50.0
 UNSOURCED = "unsourced"
 
-LAYOUT_FIELDS = ("gpu", "engine", "weights", "tp", "pp", "dp", "ep", "cp", "dcp")
+LAYOUT_FIELDS = ("gpu", "engine", "weights", "tp", "pp", "dp", "ep", "cp", "dcp", "prefill_tp")
 """Fields that the nearest fitting plan may change."""
 
 
@@ -47,7 +47,8 @@ def _nearest(setting: Setting, row: Plans) -> tuple[Note, ...]:
         return (
             Note(
                 "nothing_fits",
-                "Neither other layouts nor precisions nor larger accelerators of this maker serve it.",
+                "None of what was tried serves it: other tensor-parallel degrees, the checkpoint's own weights, FP8 and INT4, "
+                "larger accelerators of this maker, each with the other inputs as they are.",
                 "tp",
             ),
         )
@@ -58,7 +59,8 @@ def _nearest(setting: Setting, row: Plans) -> tuple[Note, ...]:
 def changes(asked: Scenario, found: Scenario) -> str:
     """What differs between a scenario and the nearest one that fits, as link parameters."""
     fields = [name for name in LAYOUT_FIELDS if getattr(found, name) != getattr(asked, name)]
-    return ", ".join(f"{name}={getattr(found, name)}" for name in fields or ["tp"])
+    values = {name: getattr(found, name) for name in fields or ["tp"]}
+    return ", ".join(f"{name} left out" if value is None else f"{name}={value}" for name, value in values.items())
 
 
 def _price(setting: Setting) -> tuple[Note, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ reports run from 0.02 (untuned, block by block) to 0.94 (tuned RDMA)."""
 
 
 LARGEST_DOUBLING = 6
-"""How often a prefill worker's degree is doubled in search of one that holds the model."""
+"""Sizes of a prefill worker that are tried: 1, 2, 4 … devices."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,10 @@ class Pool:
 
     Attributes:
         gpu, profile, at: device, clock and layout of one worker.
-        prompt: time of a lone prompt on one worker, front end included [s].
-        busy: time that a prompt keeps a worker busy [s].
+        prompt: time of a prompt on one worker, front end included [s].
+        busy: time of a worker that each prompt takes: its attention ranks read one each at the same time [s].
         fits: whether weights and one prompt's cache fit on its devices.
+        admitted: whether the model can be laid out so.
         price: $ per device-hour; None = unknown.
     """
 
@@ -49,6 +51,7 @@ class Pool:
     prompt: float
     busy: float
     fits: bool
+    admitted: bool
     price: float | None
 
     @property
@@ -70,27 +73,60 @@ def prefill_pool(setting: Setting, *, together: bool = True) -> Pool | None:
         return None
     gpu = setting.gpu if asked.prefill_gpu is None else accelerator(asked.prefill_gpu)
     clock = setting.profile if gpu.id == setting.gpu.id else profile(asked.profile, gpu, asked.engine)
-    at = layout(_own_tp(setting, gpu) if asked.prefill_tp is None else asked.prefill_tp).tall
-    machine = replace(setting.machine, domain=clock.links.domain, wire=clock.links.wire)
+    at = _worker(setting, gpu, clock) if asked.prefill_tp is None else layout(asked.prefill_tp).tall
+    taken = _reading(setting, clock, at, together=together)
+    busy = taken / float(at.dp[0, 0])
+    return Pool(
+        gpu, clock, at, _waited(clock, taken), busy, _fits(setting, gpu, at), _admits(setting, at), _price(setting, gpu)
+    )
+
+
+def _reading(setting: Setting, clock: Profile, at: Layout, *, together: bool = True) -> float:
+    """Time in which a worker reads one prompt on each of its attention ranks [s]."""
+    machine = replace(setting.machine, domain=clock.links.domain)
     placed = forward.place(machine, at)
     placed = placed if together else replace(placed, stacks=placed.kernels)
-    busy = prefill.prompt_seconds(placed, clock, setting.prompt)
-    waited = prefill.unloaded_ttft(busy, clock.ttft_fixed, clock.ttft_factor, clock.ttft_ceiling)
-    return Pool(gpu, clock, at, _one(waited), _one(busy), _fits(setting, gpu, at), _price(setting, gpu))
+    return _one(prefill.prompt_seconds(placed, clock, setting.prompt, alone=False))
 
 
-def _own_tp(setting: Setting, gpu: Accelerator) -> int:
-    """Tensor-parallel degree of a worker that the scenario does not name: the decode replica's, doubled until it holds.
+def _waited(clock: Profile, taken: float) -> float:
+    """Time until a worker has read a prompt, front end included [s]."""
+    return _one(prefill.unloaded_ttft(taken * ONE, clock.ttft_fixed, clock.ttft_factor, clock.ttft_ceiling))
 
-    The decode replica's own where none does.
+
+def _worker(setting: Setting, gpu: Accelerator, clock: Profile) -> Layout:
+    """The layout of a worker that the scenario does not name: of those that hold the model, most prompts a device.
+
+    Tried are tensor parallelism and, for experts, attention data parallelism with whole experts, on the smallest number
+    of devices that holds the model and its doubles. A worker whose prompt alone breaks the promise comes after all others.
     """
-    asked = setting.scenario.tp
-    found = rules(setting.model)
-    for tp in (asked << doubled for doubled in range(LARGEST_DOUBLING)):
-        at = layout(tp).tall
-        if int(refusals(found, at)[0, 0]) < 0 and _fits(setting, gpu, at):
-            return tp
-    return asked
+    tried = [at for at in _layouts(setting) if _stands(setting, gpu, at)]
+    if not tried:
+        return layout(setting.scenario.tp).tall
+    taken = [_reading(setting, clock, at) for at in tried]
+    promise = setting.scenario.sla_ttft_ms / 1e3
+    rates = [float((at.dp / at.devices)[0, 0]) / seconds for at, seconds in zip(tried, taken, strict=True)]
+    order = [(_waited(clock, seconds) <= promise, rate) for seconds, rate in zip(taken, rates, strict=True)]
+    return tried[max(range(len(tried)), key=lambda at: order[at])]
+
+
+def _layouts(setting: Setting) -> Iterator[Layout]:
+    """Layouts of a worker that are tried."""
+    for doubled in range(LARGEST_DOUBLING):
+        devices = 1 << doubled
+        yield layout(devices).tall
+        if setting.model.has_experts and devices > 1:
+            yield layout(dp=devices, ep=devices).tall
+
+
+def _stands(setting: Setting, gpu: Accelerator, at: Layout) -> bool:
+    """Whether the model admits a layout and its devices hold it."""
+    return _admits(setting, at) and _fits(setting, gpu, at)
+
+
+def _admits(setting: Setting, at: Layout) -> bool:
+    """Whether the model can be laid out so."""
+    return int(refusals(rules(setting.model), at)[0, 0]) < 0
 
 
 def _fits(setting: Setting, gpu: Accelerator, at: Layout) -> bool:

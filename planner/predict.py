@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TextIO
@@ -69,6 +70,9 @@ def read_table(path: Path) -> tuple[list[str], list[Row]]:
         raise _refused(path, "must be the name of a file") from None
     if any(None in row for row in rows):
         raise _refused(path, "a row has more cells than the header")
+    twice = [name for name, times in Counter(header).items() if times > 1]
+    if twice:
+        raise _refused(path, f"the column {shown(twice[0] or '(no name)')} stands twice in the header")
     return header, list(rows)
 
 

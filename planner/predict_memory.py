@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.case_words import CaseError, Row, cache_precision, degree, number, weight_precision, whole
+from planner.candidates import refusals, rules
+from planner.case_words import CaseError, Row, cache_precision, degree, number, positive, weight_precision, whole
 from planner.catalog.accelerators import find_accelerator
 from planner.catalog.engines import engine
 from planner.catalog.models import find_model
@@ -58,12 +59,24 @@ def predict_memory(row: Row) -> MemoryPrediction:
     rules = _rules(row)
     held = kv.allocated(shape.parts, memory.allocation_rules(rules, rules.token_budget, MEASURED))
     token = float(kv.bytes_per_token(held, shape.layout.tp, shape.layout.pp)[0]) / degree(row, "dcp")
-    total, share = _device_bytes(row), number(row, "mem_util")
+    total, share = _device_bytes(row), _share(row)
     if total is None or share is None:
         what = "accelerator memory" if total is None else "memory utilisation"
         source, missing = "; ".join(shape.said), f"{what} is not stated: no pool"
         return MemoryPrediction(shape.weights / GIB, token, None, None, None, None, source, missing)
     return _with_pool(row, shape, rules, total, share, token)
+
+
+def _share(row: Row) -> float | None:
+    """Memory share of a row.
+
+    Raises:
+        CaseError: when it is not a share.
+    """
+    share = number(row, "mem_util")
+    if share is not None and not 0.0 < share <= 1.0:
+        raise CaseError(f"mem_util = {share:g}: must be above 0 and at most 1")
+    return share
 
 
 def _shape(row: Row) -> Shape:
@@ -75,6 +88,10 @@ def _shape(row: Row) -> Shape:
     whole(row, "tp")
     tp, pp, dp = degree(row, "tp"), degree(row, "pp"), degree(row, "dp")
     at = _placed(row, tp, pp, dp)
+    found = rules(model)
+    broken = int(refusals(found, at)[0])
+    if broken >= 0:
+        raise CaseError(found[broken].reason)
     weights, own = weight_precision(row.get("weight_quant", ""), model, name)
     cache, default = cache_precision(row.get("kv_dtype", ""), _default_cache(row, model))
     kinds = formats(model, weights, MEASURED)
@@ -121,7 +138,7 @@ def _rules(row: Row) -> Engine:
 
 def _device_bytes(row: Row) -> float | None:
     """Device memory: as printed, else what the driver shows of the named accelerator, else the nominal size."""
-    printed, nominal = number(row, "gpu_mem_gib_printed"), number(row, "gpu_mem_gb_nominal")
+    printed, nominal = positive(row, "gpu_mem_gib_printed"), positive(row, "gpu_mem_gb_nominal")
     if printed is not None:
         return printed * GIB
     found = find_accelerator(row.get("gpu", ""), memory_only=True)
@@ -139,9 +156,9 @@ def _with_pool(row: Row, shape: Shape, rules: Engine, total: float, share: float
     space = memory.workspace(rules, weights, shape.model.vocab, shape.layout.tp, seats, 0.0, MEASURED)
     space = replace(space, graphs=np.zeros(1)) if eager else space
     pool = float(memory.pool_bytes(rules, total, share, weights, space)[0])
-    block = int(number(row, "block_size") or rules.block_size)
+    block = whole(row, "block_size", rules.block_size)
     rule = replace(memory.allocation_rules(rules, step, MEASURED), block=block)
-    longest = number(row, "max_model_len")
+    longest = positive(row, "max_model_len")
     concurrency = None if longest is None else max(pool, 0.0) / _longest(shape, longest, rule)
     tokens = float(memory.tokens_held(np.full(1, pool), np.full(1, token), 1.0, block)[0]) if token > 0 else None
     fits = pool > 0 if concurrency is None else concurrency >= 1.0

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.candidates import candidates
-from planner.case_words import CaseError, Row, cache_precision, degree, engine_id, number, weight_precision, whole
+from planner.case_words import (
+    CaseError,
+    Row,
+    cache_precision,
+    degree,
+    engine_id,
+    number,
+    positive,
+    weight_precision,
+    whole,
+)
 from planner.catalog.accelerators import find_accelerator
 from planner.catalog.engines import engine
 from planner.catalog.models import find_model
@@ -63,7 +73,7 @@ def predicted_plan(row: Row) -> Plans | None:
 def _planned(row: Row) -> tuple[Plans, Setting, tuple[str, ...]]:
     """The plan of a row at the batch that really runs, and what was taken as default."""
     setting, said = _setting(row, _model(row), _accelerator(row))
-    concurrency = number(row, "concurrency_eff", "concurrency")
+    concurrency = positive(row, "concurrency_eff", "concurrency")
     if concurrency is None:
         raise CaseError("concurrency is not stated")
     plans = _at(setting, max(concurrency, 1.0))
@@ -140,7 +150,7 @@ def _scenario(row: Row, model: ModelSpec, gpu: Accelerator, served: str, weights
 
 def _length(row: Row, name: str) -> int:
     """A mean length, rounded to whole tokens."""
-    return max(1, round(number(row, name) or 1.0))
+    return max(1, round(positive(row, name) or 1.0))
 
 
 def _at(setting: Setting, batch: float) -> Plans:

@@ -72,7 +72,7 @@ def sources(setting: Setting) -> tuple[str, ...]:
 
 def _speeds(setting: Setting) -> tuple[str, ...]:
     """The law of every operator kind and precision that this plan's passes use."""
-    laws = ((kind, precision, setting.profile.law(kind, precision)) for kind, precision in _used(setting.machine))
+    laws = ((kind, precision, setting.profile.law(kind, precision)) for kind, precision in used_laws(setting.machine))
     found = [
         f"Speed of {kind} in {precision} ({law.tag}): {law.source}{_remark(law.note)}" for kind, precision, law in laws
     ]
@@ -92,7 +92,7 @@ def _links(setting: Setting) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=256)
-def _used(machine: forward.Machine) -> tuple[tuple[str, str], ...]:
+def used_laws(machine: forward.Machine) -> tuple[tuple[str, str], ...]:
     """Operator kinds and precisions of a machine's passes."""
     placed = forward.place(machine, layout())
     step = passes.Pass(ONE, ONE, ONE, ONE, ZERO, ONE)

@@ -31,14 +31,18 @@ REASONS = (
     "the batch is larger than the engine's limit of running sequences",
     "TTFT or TPOT is above the promise at this batch",
     "the engine does not run on this maker's accelerators",
+    "prefill_tp does not divide the model: its attention heads, KV heads or widths",
     "the fixed replicas or prefill workers carry less than the asked request rate: queues grow without end",
 )
 """Reasons that are not layout rules, by code; the layout rules' follow."""
 
 (
     OK, NO_ROOM, NO_SEQUENCE, SLOW_FIRST, SLOW_TOKEN, TOO_LONG, ENGINE_WEIGHTS, ENGINE_CACHE, NOT_HERE,
-    OVER_POOL, OVER_SEATS, OVER_SLA, WRONG_DEVICE, OVERLOADED,
+    OVER_POOL, OVER_SEATS, OVER_SLA, WRONG_DEVICE, UNEVEN_POOL, OVERLOADED,
 ) = range(len(REASONS))  # fmt: skip
+
+WITHOUT_POOL = (NOT_HERE, UNEVEN_POOL)
+"""Reasons for which there is no prefill pool, and so no plan."""
 
 CODE = {name: index for index, name in enumerate(BINDS)}
 
@@ -243,7 +247,7 @@ def binding(setting: Setting, known: Bounds, following: Column) -> tuple[Codes, 
     cases: list[tuple[object, object, object]] = [
         ((limits.broken >= 0) & ~limits.by_engine, CODE["layout"], len(REASONS) + limits.broken),
         (limits.by_engine, CODE["engine"], len(REASONS) + limits.broken),
-        (engine != OK, CODE["layout" if engine == NOT_HERE else "engine"], engine),
+        (engine != OK, CODE["layout" if engine in WITHOUT_POOL else "engine"], engine),
         (space.pool <= 0.0, CODE["weights"], NO_ROOM),
         (space.held < 1.0, CODE["kv"], NO_SEQUENCE),
         (limits.by_sla < 1.0, promise, slow),
@@ -265,11 +269,14 @@ def _first_token_breaks(setting: Setting, known: Bounds, following: Column) -> F
 def engine_reason(setting: Setting) -> int:
     """Why the engine does not serve this scenario at all; OK when it does."""
     asked, engine = setting.scenario, setting.engine
+    if setting.pool is not None and not setting.pool.admitted:
+        return UNEVEN_POOL
     if setting.pool is not None and not setting.pool.fits:
         return NOT_HERE
     if setting.max_len is not None and asked.isl + asked.osl > setting.max_len:
         return TOO_LONG
-    if setting.convention.overheads and setting.gpu.vendor not in engine.vendors:
+    vendors = {setting.gpu.vendor} | ({setting.pool.gpu.vendor} if setting.pool is not None else set())
+    if setting.convention.overheads and not vendors <= set(engine.vendors):
         return WRONG_DEVICE
     if setting.convention.overheads and asked.weights not in engine.supports_weights:
         return ENGINE_WEIGHTS

@@ -11,7 +11,6 @@ from planner.candidates import Flags
 from planner.money import Money, money
 from planner.plan import Codes, Column, Plans
 from planner.rows import (
-    NOT_HERE,
     OK,
     OVER_POOL,
     OVER_SEATS,
@@ -20,6 +19,7 @@ from planner.rows import (
     REASONS,
     SLOW_FIRST,
     SLOW_TOKEN,
+    WITHOUT_POOL,
     Bounds,
     Limits,
     Speed,
@@ -67,13 +67,13 @@ def _verdicts(setting: Setting, known: Bounds, batch: Column, speed: Speed, cash
     """Verdicts of layouts at batches."""
     asked, limits = setting.scenario, known.limits
     engine = engine_reason(setting)
-    placed = (known.space.held >= 1.0) & ((limits.broken < 0) | limits.by_engine) & (engine != NOT_HERE)
-    timed = placed & (engine != NOT_HERE)
+    placed = (known.space.held >= 1.0) & ((limits.broken < 0) | limits.by_engine) & (engine not in WITHOUT_POOL)
+    timed = placed & (engine not in WITHOUT_POOL)
     overloaded = _overloaded(setting, cash)
     return Verdicts(
         timed=timed,
         fits=placed & (batch <= limits.held),
-        engine_ok=np.isin(engine, (OK, NOT_HERE)) & (batch <= limits.seats) & (limits.broken < 0),
+        engine_ok=np.isin(engine, (OK, *WITHOUT_POOL)) & (batch <= limits.seats) & (limits.broken < 0),
         keeps=timed & (speed.good > 0.0) & ~overloaded,
         speaks=timed & (asked.osl > 1),
         flows=timed & (asked.osl > 1 or asked.prefill == "colocated"),
@@ -123,7 +123,7 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
     shape = np.broadcast_shapes(layout.tp.shape, batch.shape)
     cash = money(setting, devices, speed)
     is_ = _verdicts(setting, known, batch, speed, cash)
-    fed = cash.capacity / cash.serving if asked.prefill_workers is not None else np.full(1, np.inf)
+    fed = cash.capacity / cash.serving if setting.pool is not None else np.full(1, np.inf)
     good = np.where(is_.keeps & is_.fits & is_.engine_ok, np.minimum(speed.good, fed), 0.0)
     low, high = setting.profile.band
     flat, valid = partial(_flat, shape), partial(_valid, shape)

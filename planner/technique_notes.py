@@ -8,18 +8,20 @@ import numpy as np
 
 from planner.plan import Note, Plans
 from planner.pools import Pool, Transfer, transfer
+from planner.provenance import used_laws
 from planner.rows import sequence
 from planner.serving.speculative import expected_tokens
 from planner.setting import Setting
-from planner.specs.layout import Layout, layout
+from planner.specs.layout import Layout, layout, layout_name
 from planner.specs.model import ExpertFFN
 from planner.units import gigabytes, percent, show, whole
 from planner.work import ONE
 
 
 def technique_notes(setting: Setting, row: Plans) -> tuple[Note, ...]:
-    """Remarks on one plan, in the order layout, cache, draft, prefill pool."""
-    return (*_copies(setting, row), *_prefix(setting, row), *_draft(setting), *_pool(setting, row), *_links(setting))
+    """Remarks on one plan, in the order layout, cache, draft, prefill pool, links, kernels."""
+    planned = (*_copies(setting, row), *_prefix(setting, row), *_draft(setting), *_pool(setting, row))
+    return (*planned, *_links(setting), *_kernels(setting))
 
 
 def _at(setting: Setting) -> Layout:
@@ -81,6 +83,8 @@ def _pool(setting: Setting, row: Plans) -> Iterator[Note]:
     pool = setting.pool
     if pool is None:
         return
+    if not pool.admitted:
+        return
     if not pool.fits:
         text = f"The prefill pool's {whole(pool.devices)} × {pool.gpu.name} a worker do not hold the model: raise prefill_tp."
         yield Note("prefill_pool_small", text, "prefill_tp")
@@ -113,14 +117,21 @@ def _feeding(setting: Setting, row: Plans, pool: Pool) -> Iterator[Note]:
         yield Note("prefill_binds", text, "prefill_workers")
 
 
+def _worker(pool: Pool) -> str:
+    """A prefill worker in words."""
+    at = {name: int(getattr(pool.at, name)[0, 0]) for name in ("tp", "pp", "dp", "ep", "cp", "dcp")}
+    name = layout_name(**at)
+    return f"{whole(pool.devices)} × {pool.gpu.name}{f' ({name})' if name else ''}"
+
+
 def _pool_text(pool: Pool, moved: Transfer, workers: float) -> str:
     """What the pool is and what a prompt's way through it takes."""
     seconds, exposed, links = (float(c.reshape(-1)[0]) for c in (moved.seconds, moved.exposed, moved.links))
     kind = f"{'scale-up link' if moved.scale_up else 'NIC'}{'' if round(links) == 1 else 's'}"
     reached = f"{links:.0f} {kind} at {percent(moved.efficiency)} of {moved.bandwidth / 1e9:,.0f} GB/s"
     return (
-        f"Prefill pool: {whole(workers)} {'worker' if workers == 1 else 'workers'} of {whole(pool.devices)} × {pool.gpu.name}, "
-        f"{show(pool.busy * 1e3, 'ms')} a prompt. The cache of a prompt ({gigabytes(moved.cache_bytes)}) takes "
+        f"Prefill pool: {whole(workers)} {'worker' if workers == 1 else 'workers'} of {_worker(pool)}, "
+        f"{show(pool.busy * 1e3, 'ms')} of a worker each prompt. The cache of a prompt ({gigabytes(moved.cache_bytes)}) takes "
         f"{show(seconds * 1e3, 'ms')} over {reached}, all of it counted in TTFT; sent layer by layer {show(exposed * 1e3, 'ms')} "
         "would be left."
     )
@@ -147,3 +158,32 @@ def _concerns(setting: Setting, text: str) -> bool:
     if text.startswith("Expert exchange"):
         return dispatched and not (asked.prefill != "colocated" and "prefill" in text)
     return asked.pp * asked.cp > 1 if text.startswith("A hop") else True
+
+
+SLOW, POOR = "is this slow", "poor fit"
+"""Words of a law's note that a reader of a plan must know."""
+
+
+def _kernels(setting: Setting) -> Iterator[Note]:
+    """Kernels of this plan that were timed as slow with this cache, or whose law fits poorly."""
+    if not setting.convention.overheads:
+        return
+    for kind, precision in used_laws(setting.machine):
+        law = setting.profile.law(kind, precision)
+        name = KINDS.get(kind, kind)
+        if SLOW in law.note:
+            text = (
+                f"{name} with a cache in {precision}: the kernel that was timed reaches {law.eff_bw:.0%} of the bandwidth, so a "
+                "16-bit cache is faster; another attention backend may not be slow."
+            )
+            yield Note("slow_kernel", text, "kv")
+        if POOR in law.note:
+            error = f" (median {law.median_error:.0%})" if law.median_error else ""
+            yield Note("poor_fit", f"{name} in {precision}: the law fits the timed kernels poorly{error}.", "weights")
+
+
+KINDS = {
+    "experts": "Experts", "mla_decode": "Latent attention", "attn_decode": "Attention", "mla_prefill": "Prefill attention",
+    "attn_prefill": "Prefill attention", "gemm": "Matrices",
+}  # fmt: skip
+"""Operator kinds as the page calls them."""

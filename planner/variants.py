@@ -44,6 +44,7 @@ class Outcome:
     binds: str
     reason: str
     gpus_per_replica: float
+    gpus: float | None
     weights_bytes: float
     usable_bytes: float
     kv_pool_bytes: float
@@ -215,6 +216,28 @@ def applicable(scenario: Scenario, change: Change, found: Outcome | None = None)
     return change if made.ttft_ms is not None and made.engine_ok else None
 
 
-def unoffered(found: Outcome) -> str:
-    """That the engine does not offer a variant, as a sentence to be put behind others; empty when it does."""
-    return "" if found.engine_ok or not found.reason else f" Not offered today: {found.reason}."
+@dataclass(frozen=True)
+class Gain:
+    """What a variant saves: a share of the cost of a good token, or, without a price, more good tokens per device.
+
+    Attributes:
+        share: 1 − cost then / cost now, or rate then / rate now − 1; negative where the variant is worse.
+        priced: whether it is a share of dollars.
+    """
+
+    share: float
+    priced: bool
+
+
+def gain(now: Outcome, then: Outcome) -> Gain | None:
+    """What one outcome gains on another; None where either yields nothing that could be compared."""
+    if now.usd_per_m_goodput and then.usd_per_m_goodput:
+        return Gain(1 - then.usd_per_m_goodput / now.usd_per_m_goodput, True)
+    if now.goodput_tok_s_gpu and then.goodput_tok_s_gpu:
+        return Gain(then.goodput_tok_s_gpu / now.goodput_tok_s_gpu - 1, False)
+    return None
+
+
+def refused(found: Outcome) -> bool:
+    """Whether a variant cannot be had: the layout, the memory or the engine says no."""
+    return not found.fits or not found.engine_ok or found.ttft_ms is None

@@ -32,6 +32,7 @@ from planner.advise.experts import (
     tp_ep_at_low_batch,
 )
 from planner.advise.gateway import gateway, queue_share
+from planner.advise.judged import judged, sound
 from planner.advise.pools import (
     chunk_breaks_tpot,
     chunk_from_promise,
@@ -85,7 +86,8 @@ def advise(scenario: Scenario) -> tuple[Advice, ...]:
         CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
     """
     plan = plan_of(scenario)
-    said = [found for rule in RULES if (found := rule(scenario, plan)) is not None and _known(found)]
+    found = [each for rule in RULES if (each := rule(scenario, plan)) is not None and _known(each)]
+    said = [each for each in (judged(each, scenario) for each in found) if sound(each)]
     return tuple(sorted(said, key=lambda each: each.kind != "warning"))
 
 

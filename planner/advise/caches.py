@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from planner.advise.advice import Advice, Kind, Numbers
+from planner.advise.advice import Advice, Kind, Numbers, times
 from planner.advise.degrees import NOTICEABLE
 from planner.physics.kv import CacheComponent
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
-from planner.variants import Change, Outcome, applicable, changed, outcome, unoffered
+from planner.variants import Change, Outcome, applicable, changed, outcome, refused
 
 
 def latent(s: Scenario) -> bool:
@@ -38,10 +38,10 @@ def _divided(s: Scenario) -> Change | None:
 
 
 def _yields(s: Scenario, change: Change | None) -> Outcome | None:
-    """The plan with a change, at its own largest batch; None where there is no such plan or it does not fit."""
-    variant = None if change is None else changed(s, {**change, "at_batch": None})
+    """The plan with a change, a set batch kept; None where there is no such plan, or memory or engine refuse it."""
+    variant = None if change is None else changed(s, change)
     found = None if variant is None else outcome(variant)
-    return found if found is not None and found.fits else None
+    return None if found is None or refused(found) else found
 
 
 def _good(found: Outcome | None) -> float:
@@ -57,7 +57,7 @@ def cache_copies(s: Scenario, plan: Plan) -> Advice | None:
     heads = s.tp / copies
     numbers: Numbers = (("copies", copies, ""), ("tp", float(s.tp), ""), ("divides", heads, ""))
     text = (
-        f"KV heads divide the cache {show(heads)} ways, not {s.tp}: each token is held {show(copies)} times, "
+        f"KV heads divide the cache {times(heads)} ways, not {s.tp}: each token is held {times(copies)} times, "
         f"{whole(plan.kv_bytes_per_token)} bytes a GPU."
     )
     return Advice("cache_copies", "warning", text, numbers, "10.2")
@@ -70,6 +70,8 @@ def dcp_shards_cache(s: Scenario, plan: Plan) -> Advice | None:
     if change is None or found is None:
         return None
     now, then = plan.goodput_tok_s_gpu or 0.0, _good(found)
+    if not then:
+        return None
     numbers: Numbers = (
         ("copies", copies_of(s), ""), ("held_now", float(plan.b_max_kv), "sequences"),
         ("held_then", found.b_max_kv, "sequences"), ("good_now", now, "tok/s per GPU"), ("good_then", then, "tok/s per GPU"),
@@ -77,19 +79,24 @@ def dcp_shards_cache(s: Scenario, plan: Plan) -> Advice | None:
     text = (
         f"Decode context parallelism (dcp={change['dcp']}) splits by position the cache that {change['dcp']} ranks hold "
         f"alike: {show(found.b_max_kv, 'requests')} instead of {whole(plan.b_max_kv)} in the pools, and "
-        f"{show(then, 'tok/s')} of good tokens per GPU instead of {show(now, 'tok/s')}.{unoffered(found)}"
+        f"{show(then, 'tok/s')} of good tokens per GPU{_instead(now)}."
     )
     better = then > now * (1 + NOTICEABLE)
     return Advice("dcp_shards_cache", "advice", text, numbers, "7.3", applicable(s, change, found) if better else None)
 
 
+def _instead(now: float) -> str:
+    """What a rate is to be compared with; nothing where there is none."""
+    return f" instead of {show(now, 'tok/s')}" if now else ""
+
+
 def latent_copies(s: Scenario, plan: Plan) -> Advice | None:
     """A common mistake, and articles 10.3, 10.6: a latent under TP is held by every rank. DP or DCP divide it, TP × DP not.
 
-    A warning only where dividing it yields more good tokens: while the promise binds first, copies cost nothing.
+    A warning only where dividing it yields more good tokens: while the SLA binds first, copies cost nothing.
     """
     copies = copies_of(s)
-    if not latent(s) or s.tp == 1 or copies <= 1:
+    if not latent(s) or s.tp == 1 or copies <= 1 or not plan.b_max_kv:
         return None
     ranks = s.tp * s.dp
     ways: tuple[Change, ...] = (
@@ -106,11 +113,16 @@ def latent_copies(s: Scenario, plan: Plan) -> Advice | None:
         ("good_dp", _good(by_dp), "tok/s per GPU"),
     )  # fmt: skip
     stays = f" dp={s.dp} does not change that: each attention group keeps its copies." if s.dp > 1 else ""
+    rate = f", {show(now, 'tok/s')} of good tokens per GPU" if now else ""
+    divided = (("position", f"dcp={s.tp}", by_dcp), ("request", f"dp={ranks}, tp=1", by_dp))
+    others = [
+        f" Divided by {what} ({how}) the pools hold {show(each.b_max_kv, 'requests')} ({show(_good(each), 'tok/s')} per GPU)."
+        for what, how, each in divided
+        if each is not None and _good(each)
+    ]
     text = (
-        f"Every rank of tp={s.tp} holds the same latent cache, {show(copies)} copies: {show(plan.b_max_kv, 'requests')}, "
-        f"{show(now, 'tok/s')} of good tokens per GPU.{stays} Divided by position (dcp={s.tp}) the pools hold "
-        f"{whole(_held(by_dcp))} ({show(_good(by_dcp), 'tok/s')}), by request (dp={ranks}, tp=1) {whole(_held(by_dp))} "
-        f"({show(_good(by_dp), 'tok/s')})."
+        f"Every rank of tp={s.tp} holds the same latent cache, {times(copies)} copies: "
+        f"{show(plan.b_max_kv, 'requests')}{rate}.{stays}{''.join(others)}"
     )
     change = None if kind == "advice" else applicable(s, ways[0 if _good(by_dcp) >= _good(by_dp) else 1])
     return Advice("latent_copies", kind, text, numbers, "10.3, 10.6", change)

@@ -15,7 +15,7 @@ from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
 from planner.tabulate import table
 from planner.units import gigabytes, show, whole
-from planner.variants import Change, Outcome, applicable, changed, outcome, row, tpot_at, unoffered
+from planner.variants import Change, Outcome, applicable, changed, outcome, refused, row, tpot_at
 
 POWERS = (1, 2, 4, 8, 16, 32, 64)
 """Tensor-parallel degrees that are compared."""
@@ -31,15 +31,16 @@ NOTICEABLE = 0.02
 @lru_cache(maxsize=256)
 def _degrees(scenario: Scenario) -> tuple[Setting, Bounds]:
     """Tensor-parallel degrees alone, experts spread as far as they were asked to be, up to the devices there are."""
-    setting = resolve(scenario.with_(pp=1, dp=1, cp=1, dcp=1, ep=1, at_batch=None))
+    setting = resolve(scenario.with_(pp=1, dp=1, cp=1, dcp=1, ep=1))
     degrees = np.array(POWERS, dtype=float)
     return setting, bounds(setting, layout(tp=degrees, ep=np.minimum(degrees, float(scenario.ep))).tall)
 
 
 @lru_cache(maxsize=256)
 def by_degree(scenario: Scenario) -> dict[int, Outcome]:
-    """Plans at each tensor-parallel degree alone, at each one's own operating point."""
-    found = table(*_degrees(scenario), None)
+    """Plans at each tensor-parallel degree alone, at the batch that is set or each one's own largest."""
+    held = None if scenario.at_batch is None else np.full((1, 1), float(scenario.at_batch))
+    found = table(*_degrees(scenario), held)
     return {tp: row(found, at) for at, tp in enumerate(POWERS)}
 
 
@@ -53,10 +54,10 @@ def tpot_by_degree(scenario: Scenario, batch: int) -> dict[int, float]:
 
 def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:
     """Article 7.1: TP lowers latency. Says by how much here, all-reduces included, and what it costs per device."""
-    wider = by_degree(s).get(s.tp * 2)
-    if plan.tpot_ms is None or wider is None or not _only_tp(s):
+    wider = _twice(s) if plan.tpot_ms is not None else None
+    if plan.tpot_ms is None or wider is None or refused(wider):
         return None
-    then = tpot_by_degree(s, plan.batch).get(s.tp * 2)
+    then = tpot_at(s.with_(**_wider(s)), plan.batch)
     if then is None or then > plan.tpot_ms * (1 - NOTICEABLE):
         return None
     numbers: Numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("tp", s.tp * 2.0, ""))
@@ -66,7 +67,14 @@ def tp_for_latency(s: Scenario, plan: Plan) -> Advice | None:
         f"tp={s.tp * 2} shortens TPOT at {show(plan.batch, 'requests')} from {show(plan.tpot_ms, 'ms')} to "
         f"{show(then, 'ms')} ({shorter}), all-reduces included{per_gpu}."
     )
-    return Advice("tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s), wider))
+    return Advice("tp_for_latency", "advice", text, numbers, "7.1", applicable(s, _wider(s), wider), then=wider)
+
+
+def _twice(s: Scenario) -> Outcome | None:
+    """The plan with twice the tensor parallelism; None where there is other parallelism beside it, or no such plan."""
+    if not _only_tp(s) or (variant := changed(s, _wider(s))) is None:
+        return None
+    return by_degree(s).get(s.tp * 2) if s.ep == 1 else outcome(variant)
 
 
 def per_device(now: float | None, then: float | None) -> str:
@@ -90,7 +98,9 @@ def tp_over_slow_links(s: Scenario, plan: Plan) -> Advice | None:
     """A common mistake, and article 7.1: more TP than the links carry, so that all-reduces take more than they gain."""
     if plan.tpot_ms is None or s.tp == 1 or not _only_tp(s):
         return None
-    times = {tp: tpot for tp, tpot in tpot_by_degree(s, plan.batch).items() if tp < s.tp}
+    times = {
+        tp: tpot for tp, tpot in tpot_by_degree(s, plan.batch).items() if tp < s.tp and not refused(by_degree(s)[tp])
+    }
     best = min(times, key=lambda tp: times[tp], default=s.tp)
     if best == s.tp or times[best] > plan.tpot_ms:
         return None
@@ -124,7 +134,7 @@ def tp_limit_of_links(s: Scenario, plan: Plan) -> Advice | None:
     """Article 7.1: TP up to 4 on HCCS, up to 8 on NVLink. Says the degree beyond which TPOT stops falling here."""
     if plan.tpot_ms is None or not resolve(s).convention.overheads or not _only_tp(s):
         return None
-    times = tpot_by_degree(s, plan.batch)
+    times = {tp: tpot for tp, tpot in tpot_by_degree(s, plan.batch).items() if by_degree(s)[tp].engine_ok}
     gains = [tp for tp in times if times.get(tp // 2, np.inf) * (1 - NOTICEABLE) > times[tp]]
     last = max(gains, default=1)
     gpu = accelerator(s.gpu)
@@ -149,8 +159,8 @@ def pp_for_throughput(s: Scenario, plan: Plan) -> Advice | None:
     change = {"tp": s.tp // 2, "pp": 2, "ep": max(s.ep // 2, 1)}
     if plan.tpot_ms is None or s.tp < 2 or s.tp % 2 or not _only_tp(s) or plan.batch < 2:
         return None
-    variant = changed(s, {**change, "at_batch": None})
-    if variant is None or not (found := outcome(variant)).fits or (then := tpot_at(variant, plan.batch)) is None:
+    variant = changed(s, change)
+    if variant is None or refused(found := outcome(variant)) or (then := tpot_at(variant, plan.batch)) is None:
         return None
     gain = plan.tpot_ms / then - 1
     numbers: Numbers = (
@@ -162,7 +172,7 @@ def pp_for_throughput(s: Scenario, plan: Plan) -> Advice | None:
         f"reading its stage's weights by itself: TPOT {show(then, 'ms')} against {show(plan.tpot_ms, 'ms')}, "
         f"{show(abs(gain), '%')} {'more' if gain > 0 else 'less'} output"
         f"{per_device(plan.goodput_tok_s_gpu, found.goodput_tok_s_gpu)}. "
-        f"With fewer than two micro-batches in flight a stage idles.{unoffered(found)}"
+        f"With fewer than two micro-batches in flight a stage idles."
     )
     better = (found.goodput_tok_s_gpu or 0.0) > (plan.goodput_tok_s_gpu or 0.0) * (1 + NOTICEABLE)
     return Advice("pp_for_throughput", "advice", text, numbers, "7.1", applicable(s, change, found) if better else None)
@@ -183,12 +193,12 @@ def smallest_layout(s: Scenario, plan: Plan) -> Advice | None:
     rows = by_degree(s)
     fitting = [tp for tp, each in rows.items() if each.fits and each.engine_ok]
     keeping = [tp for tp in fitting if rows[tp].stands]
-    if not fitting:
+    if not fitting or not rows[fitting[0]].b_max_kv:
         return None
     by_weights = next((tp for tp, each in rows.items() if each.weights_bytes <= plan.physical_bytes), fitting[0])
     first = fitting[0]
     held = rows[first].b_max_kv
-    keeps = f"tp={keeping[0]} is the first to keep the promise" if keeping else "no degree keeps the promise"
+    keeps = f"tp={keeping[0]} is the first to keep the SLA" if keeping else "no degree keeps the SLA"
     numbers: Numbers = (
         ("tp_weights", float(by_weights), ""),
         ("tp_fits", float(first), ""),
@@ -202,13 +212,14 @@ def smallest_layout(s: Scenario, plan: Plan) -> Advice | None:
     )
     alone = keeping and _only_tp(s) and s.ep == 1 and s.tp != keeping[0]
     change = applicable(s, {"tp": keeping[0]}, rows[keeping[0]]) if alone else None
-    return Advice("smallest_layout", "advice", text, numbers, "7.2", change)
+    then = rows[keeping[0]] if keeping else None
+    return Advice("smallest_layout", "advice", text, numbers, "7.2", change, then=then)
 
 
 def little_kv(s: Scenario, plan: Plan) -> Advice | None:
     """A common mistake: weights that fit but leave so little cache that twice the devices do more than twice as much."""
-    wider = by_degree(s).get(s.tp * 2)
-    if not plan.fits or plan.binds != "kv" or wider is None or not _only_tp(s) or not wider.stands:
+    wider = _twice(s) if plan.fits and plan.binds == "kv" else None
+    if wider is None or not wider.stands:
         return None
     now, then = plan.output_tok_s, wider.output_gpu
     if now is None or then is None or then < now / plan.gpus_per_replica * STARVED:
@@ -224,7 +235,7 @@ def little_kv(s: Scenario, plan: Plan) -> Advice | None:
         f"Weights take {show(share, '%')} of the usable memory and leave cache for {show(plan.b_max_kv, 'requests')}; "
         f"with tp={s.tp * 2} each GPU yields {show(ratio)} times as much."
     )
-    return Advice("little_kv", "warning", text, numbers, "7.2", applicable(s, _wider(s), wider))
+    return Advice("little_kv", "warning", text, numbers, "7.2", applicable(s, _wider(s), wider), then=wider)
 
 
 def weights_per_gpu(s: Scenario, plan: Plan) -> Advice | None:
@@ -248,21 +259,24 @@ def cp_for_ttft(s: Scenario, plan: Plan) -> Advice | None:
     """Article 7.3: CP secures TTFT of long prompts. Says the least power of two that does, and what it costs per device."""
     if plan.ttft_unloaded_ms is None or plan.ttft_unloaded_ms <= s.sla_ttft_ms or s.cp > 1:
         return None
-    tried = ((ways, outcome(variant)) for ways in SPLITS if (variant := changed(s, _split(s, ways))) is not None)
-    met = (each for each in tried if (each[1].ttft_unloaded_ms or np.inf) <= s.sla_ttft_ms)
+    variants = {ways: outcome(variant) for ways in SPLITS if (variant := changed(s, _split(s, ways))) is not None}
+    tried = {ways: each for ways, each in variants.items() if not refused(each)}
+    if not tried:
+        return None
+    met = (each for each in tried.items() if (each[1].ttft_unloaded_ms or np.inf) <= s.sla_ttft_ms)
     cp, found = next(met, (0, None))
     start = (
         f"A prompt of {whole(s.isl)} tokens takes {show(plan.ttft_unloaded_ms, 'ms')} on an idle replica, "
-        f"{show(s.sla_ttft_ms, 'ms')} are promised"
+        f"the SLA is {show(s.sla_ttft_ms, 'ms')}"
     )
     numbers: Numbers = (("ttft", plan.ttft_unloaded_ms, "ms"), ("cp", float(cp), ""))
     if found is None:
-        text = f"{start}: context parallelism does not keep it up to cp={SPLITS[-1]}."
+        text = f"{start}: context parallelism does not keep it up to cp={max(tried)}."
         return Advice("cp_for_ttft", "advice", text, numbers, "7.3")
     numbers = (*numbers, ("ttft_then", found.ttft_unloaded_ms or 0.0, "ms"))
     text = (
         f"{start}: cp={cp} splits prefill over {cp} times the GPUs and takes {show(found.ttft_unloaded_ms, 'ms')}; TPOT "
-        f"hardly gains.{unoffered(found)}"
+        f"hardly gains."
     )
     return Advice("cp_for_ttft", "advice", text, numbers, "7.3", applicable(s, _split(s, cp)))
 
@@ -273,4 +287,4 @@ SPLITS = (2, 4, 8, 16)
 
 def _split(s: Scenario, ways: int) -> Change:
     """Context parallelism of prefill; experts spread over the added devices where they were spread."""
-    return {"cp": ways, "ep": s.ep * ways if s.ep > 1 else 1, "at_batch": None}
+    return {"cp": ways, "ep": s.ep * ways if s.ep > 1 else 1}

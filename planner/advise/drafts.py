@@ -6,14 +6,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.advise.advice import Advice, Numbers
+from planner.advise.advice import CEILING, Advice, Numbers, up_to
 from planner.advise.degrees import per_device
 from planner.plan import Column, Plan
 from planner.serving import decode
 from planner.serving.speculative import expected_tokens, verified_seconds
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
-from planner.variants import Change, applicable, outcome, step_of, step_seconds, unoffered, untimed
+from planner.variants import Change, applicable, outcome, refused, step_of, step_seconds, untimed
 from planner.work import ONE
 
 DRAFTS = 4
@@ -60,7 +60,7 @@ def _break_even_batch(s: Scenario) -> float:
     def keeps(batch: Column) -> np.ndarray:
         return np.asarray(gain_at(s, batch) > 1.0)
 
-    return float(decode.largest_batch(keeps, (1, 1), 1 << 14)[0, 0])
+    return float(decode.largest_batch(keeps, (1, 1), CEILING)[0, 0])
 
 
 @lru_cache(maxsize=256)
@@ -81,23 +81,20 @@ def spec_on(s: Scenario, plan: Plan) -> Advice | None:
         return None
     limit, need = break_even_batch(s), break_even_acceptance(s, plan.batch)
     drafted = outcome(s.with_(spec=DRAFTS))
+    if refused(drafted) or need is None:
+        return None
     numbers: Numbers = (
         ("gain", gain, ""),
         ("break_even_batch", limit, "sequences"),
-        ("break_even_acceptance", need or 0.0, ""),
+        ("break_even_acceptance", need, ""),
     )
     text = (
         f"{DRAFTS} draft tokens, each accepted with {show(s.accept, '%')}, make decode {show(gain)} times as fast at "
-        f"{show(plan.batch, 'requests')}; they gain {_up_to(limit, plan)}, and need an acceptance of at least "
+        f"{show(plan.batch, 'requests')}; they gain {up_to(limit, plan)}, and need an acceptance of at least "
         f"{show(need, '%')} here. Acceptance falls with temperature: measure it"
-        f"{per_device(plan.goodput_tok_s_gpu, drafted.goodput_tok_s_gpu)}.{unoffered(drafted)}"
+        f"{per_device(plan.goodput_tok_s_gpu, drafted.goodput_tok_s_gpu)}."
     )
     return Advice("spec_on", "advice", text, numbers, "5.4", applicable(s, {"spec": DRAFTS}, drafted))
-
-
-def _up_to(limit: float, plan: Plan) -> str:
-    """A limit in words; what the cache does not hold needs no number."""
-    return "at every batch that the cache holds" if limit >= plan.b_max_kv else f"up to {show(limit, 'requests')}"
 
 
 def spec_off(s: Scenario, plan: Plan) -> Advice | None:
@@ -114,7 +111,7 @@ def spec_off(s: Scenario, plan: Plan) -> Advice | None:
     needed = "no acceptance makes up for it" if need is None else f"an acceptance of {show(need, '%')} would break even"
     text = (
         f"Speculative decoding loses at {show(plan.batch, 'requests')}: verifying {whole(plan.batch * (drafts + 1))} tokens a "
-        f"step makes it {show(gain)} times as fast; it gains up to {show(limit, 'requests')}; {needed}."
+        f"step makes it {show(gain)} times as fast; it gains {up_to(limit, plan)}; {needed}."
     )
     if s.spec:
         change = {"spec": 0, "accept": 0.8, "draft": 0.1}
@@ -138,9 +135,11 @@ def spec_concurrency(s: Scenario, plan: Plan) -> Advice | None:
         ("with", with_drafts, "sequences"),
         ("gain", _gain(s, int(without) or 1), ""),
     )
+    if refused(drafted) or not without or not with_drafts or max(without, with_drafts) >= CEILING:
+        return None
     verdict = "raise" if with_drafts > without else "do not raise"
     text = (
-        f"{int(s.spec or DRAFTS)} drafts {verdict} the batch that the TPOT promise allows: {show(with_drafts, 'requests')} "
-        f"with them{BOUND.get(drafted.binds, '')}, {whole(without)} without.{unoffered(drafted)}"
+        f"{int(s.spec or DRAFTS)} draft tokens {verdict} the batch that the SLA allows: {show(with_drafts, 'requests')} "
+        f"with them{BOUND.get(drafted.binds, '')}, {whole(without)} without."
     )
     return Advice("spec_concurrency", "advice", text, numbers, "9.6")

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.advise.advice import Advice, Numbers
+from planner.advise.advice import CEILING, Advice, Numbers, up_to
 from planner.advise.caches import latent
 from planner.advise.degrees import by_degree
 from planner.catalog.accelerators import accelerator
@@ -19,7 +19,7 @@ from planner.setting import resolve
 from planner.specs.model import ExpertFFN
 from planner.specs.scenario import Scenario
 from planner.units import gigabytes, show, whole
-from planner.variants import Outcome, applicable, changed, outcome, tpots, untimed
+from planner.variants import Outcome, applicable, changed, outcome, refused, tpots, untimed
 
 TILE = 64
 """Rows of one matrix instruction on tensor cores (m64n8k32): tokens of an expert where tokens are the rows."""
@@ -91,7 +91,7 @@ def spread(s: Scenario) -> Spread | None:
     devices = s.tp * s.dp
     if _experts(s) is None or devices == 1 or s.pp > 1 or s.cp > 1:
         return None
-    plain = {"at_batch": None, "dcp": 1, "ep": devices}
+    plain = {"dcp": 1, "ep": devices}
     tensor, data = (changed(s, {**plain, "tp": tp, "dp": dp}) for tp, dp in ((devices, 1), (1, devices)))
     return None if tensor is None or data is None else Spread(tensor, data, devices)
 
@@ -112,7 +112,7 @@ def _data_parallel_from(both: Spread) -> float:
     def keeps(batch: np.ndarray) -> np.ndarray:
         return np.asarray(tpots(both.tensor, batch) < tpots(both.data, batch))
 
-    return float(decode.largest_batch(keeps, (1, 1), 1 << 14)[0, 0])
+    return float(decode.largest_batch(keeps, (1, 1), CEILING)[0, 0])
 
 
 def _held(both: Spread) -> str:
@@ -124,14 +124,16 @@ def _held(both: Spread) -> str:
 def tp_ep_at_low_batch(s: Scenario, plan: Plan) -> Advice | None:
     """Article 10.6: few requests want TP+EP. Fires while the batch that runs is below the batch where DP+EP overtakes."""
     both, limit = spread(s), data_parallel_from(s)
-    if both is None or limit is None or plan.batch > limit or plan.tpot_ms is None:
+    if both is None or limit is None or plan.batch > limit or plan.tpot_ms is None or plan.batch < 1:
+        return None
+    if refused(outcome(both.tensor)) or refused(outcome(both.data)):
         return None
     at = np.full((1, 1), float(plan.batch))
     tensor, data = float(tpots(both.tensor, at)[0, 0]), float(tpots(both.data, at)[0, 0])
     numbers: Numbers = (("tpot_tp", tensor, "ms"), ("tpot_dp", data, "ms"), ("crossover", limit, "sequences"))
     text = (
         f"At {show(plan.batch, 'requests')} TP+EP is faster on {both.devices} GPUs: TPOT {show(tensor, 'ms')} against "
-        f"{show(data, 'ms')} with DP+EP; it stays so up to {show(limit, 'requests')}."
+        f"{show(data, 'ms')} with DP+EP; it stays so {up_to(limit, plan)}."
     )
     change = {"tp": both.devices, "dp": 1, "ep": both.devices}
     return Advice("tp_ep_at_low_batch", "advice", text, numbers, "10.6", applicable(s, change))
@@ -143,7 +145,9 @@ def dp_ep_at_high_batch(s: Scenario, _plan: Plan) -> Advice | None:
     if both is None or s.tp == 1:
         return None
     tensor, data = outcome(both.tensor), outcome(both.data)
-    if data.fits and data.tpot_ms is not None and (data.goodput_tok_s_gpu or 0.0) <= (tensor.goodput_tok_s_gpu or 0.0):
+    if not tensor.b_max_kv or not data.b_max_kv or not data.engine_ok or not data.fits or _late(data):
+        return None
+    if data.tpot_ms is not None and (data.goodput_tok_s_gpu or 0.0) <= (tensor.goodput_tok_s_gpu or 0.0):
         return None
     numbers: Numbers = (("held_tp", tensor.b_max_kv, "sequences"), ("held_dp", data.b_max_kv, "sequences"))
     if data.tpot_ms is None:
@@ -155,7 +159,8 @@ def dp_ep_at_high_batch(s: Scenario, _plan: Plan) -> Advice | None:
             ("good_dp", data.goodput_tok_s_gpu or 0.0, "tok/s per GPU"),
         )
         good, less = show(data.goodput_tok_s_gpu, "tok/s"), show(tensor.goodput_tok_s_gpu, "tok/s")
-        yields = f" DP+EP yields {good} of good tokens per GPU, TP+EP {less}."
+        than = f", TP+EP {less}" if tensor.goodput_tok_s_gpu else ""
+        yields = f" DP+EP yields {good} of good tokens per GPU{than}."
     void = (
         ""
         if latent(s) or both.devices > _kv_shards(s)
@@ -165,6 +170,11 @@ def dp_ep_at_high_batch(s: Scenario, _plan: Plan) -> Advice | None:
     return Advice(
         "dp_ep_at_high_batch", "advice", f"{_held(both)}{void}.{yields}", numbers, "10.6", applicable(s, change)
     )
+
+
+def _late(found: Outcome) -> bool:
+    """Whether the speed of a plan is known and breaks the SLA: then it yields nothing to be compared."""
+    return found.ttft_ms is not None and not found.stands
 
 
 def _kv_shards(s: Scenario) -> int:

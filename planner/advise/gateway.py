@@ -7,6 +7,7 @@ import numpy as np
 from planner.advise.advice import Advice, Numbers
 from planner.plan import Plan
 from planner.serving.baselines import request_seconds
+from planner.serving.decode import LARGEST_BATCH
 from planner.serving.queue import probability_of_waiting, running_requests, waiting_requests, waiting_share
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
@@ -15,7 +16,7 @@ from planner.variants import applicable
 
 def gateway(s: Scenario, plan: Plan) -> Advice | None:
     """On gateways: balance tasks, not requests. The in-flight limit of an instance is the batch that keeps the promise."""
-    if plan.replicas is None or plan.b_max < 1 or not plan.meets_sla:
+    if plan.replicas is None or not 1 <= plan.b_max < LARGEST_BATCH or not plan.meets_sla:
         return None
     instances = plan.replicas - s.spare
     slots = instances * plan.b_max
@@ -25,8 +26,9 @@ def gateway(s: Scenario, plan: Plan) -> Advice | None:
         ("in_flight_total", float(slots), "requests"), ("tokens_a_request", work, "tokens"),
     )  # fmt: skip
     text = (
-        f"Gateway: at most {show(plan.b_max, 'requests')} in flight per instance, {whole(slots)} over "
-        f"{show(instances, 'replicas')}; further ones wait in the gateway, where any free instance can take them. A request "
+        f"Gateway: at most {show(plan.b_max, 'requests')} in flight per instance (a replica, as gateways call it), "
+        f"{whole(slots)} over "
+        f"{show(instances, 'replicas')}; further ones wait in the gateway, where any free replica can take them. A request "
         f"costs {whole(work)} computed tokens and {whole(s.isl + s.osl)} of cache."
     )
     return Advice("gateway", "advice", text, numbers, "gateway")
@@ -35,6 +37,8 @@ def gateway(s: Scenario, plan: Plan) -> Advice | None:
 def queue_share(s: Scenario, plan: Plan) -> Advice | None:
     """On gateways: Little's law at the asked rate. One queue for all instances against a queue at each."""
     if plan.replicas is None or s.qps == 0 or not plan.meets_sla or plan.ttft_ms is None or plan.tpot_ms is None:
+        return None
+    if plan.b_max < 1:
         return None
     instances = plan.replicas - s.spare
     residence = float(
@@ -53,7 +57,7 @@ def queue_share(s: Scenario, plan: Plan) -> Advice | None:
     text = (
         f"At {show(s.qps)} requests/s and {show(residence, 's')} each, {whole(running)} of {whole(slots)} slots are taken on "
         f"average; of the {show(inside, 'requests')} in the system {_share(common)} wait in one common queue, "
-        f"{_share(apart)} if each instance kept its own (Poisson arrivals and exponential service assumed)."
+        f"{_share(apart)} if each replica kept its own (Poisson arrivals and exponential service assumed)."
     )
     return Advice("queue_share", "advice", text, numbers, "gateway")
 

@@ -55,8 +55,7 @@ def pools(s: Scenario) -> Pools | None:
     if s.osl == 1:
         return None
     here = s.with_(**COLOCATED)
-    many = {"qps": 0.0, "load": 1.0, "fix_replicas": None, "spare": 0, "decode_workers": MANY}
-    split = here.with_(prefill="disaggregated", at_batch=None, **many)
+    split = at_full_use(here.with_(prefill="disaggregated"))
     now, then = outcome(here), outcome(split)
     if now.tpot_ms is None or then.tpot_ms is None or now.goodput_tok_s_gpu is None or not then.output_tok_s:
         return None
@@ -72,6 +71,11 @@ def pools(s: Scenario) -> Pools | None:
     )
 
 
+def at_full_use(s: Scenario) -> Scenario:
+    """The scenario with two pools in a large deployment that is kept busy: what a device of it can do, whatever is asked."""
+    return s.with_(qps=0.0, load=1.0, fix_replicas=None, prefill_workers=None, spare=0, decode_workers=MANY)
+
+
 COLOCATED: Final[Change] = {
     "prefill": "colocated", "prefill_gpu": None, "prefill_tp": None, "prefill_workers": None, "decode_workers": None,
     "kv_link_eff": None,
@@ -82,9 +86,15 @@ COLOCATED: Final[Change] = {
 def disaggregate(s: Scenario, _plan: Plan) -> Advice | None:
     """Article 4.4: long prompts and many requests want a prefill pool. Fires where interference outweighs the transfer."""
     found = pools(s) if s.prefill == "colocated" else None
-    if found is None or found.interference <= found.transfer or found.apart <= found.together * (1 + NOTICEABLE):
+    if (
+        found is None
+        or not found.split.stands
+        or found.interference <= found.transfer
+        or found.apart <= found.together * (1 + NOTICEABLE)
+    ):
         return None
-    kind: Kind = "warning" if found.apart > found.together * (1 + WORTH_A_POOL) else "advice"
+    change = applicable(s, {"prefill": "disaggregated"})
+    kind: Kind = "warning" if change and found.apart > found.together * (1 + WORTH_A_POOL) else "advice"
     numbers: Numbers = (
         ("step_share", found.step_share, "ms"), ("interference", found.interference, "s"),
         ("transfer", found.transfer, "s"), ("together", found.together, "tok/s per GPU"), ("apart", found.apart, "tok/s per GPU"),
@@ -96,7 +106,7 @@ def disaggregate(s: Scenario, _plan: Plan) -> Advice | None:
         f"In a large deployment prefill in a pool of its own yields "
         f"{show(found.apart, 'tok/s')} per GPU of both pools instead of {show(found.together, 'tok/s')}."
     )
-    return Advice("disaggregate", kind, text, numbers, "4.4", applicable(s, {"prefill": "disaggregated"}, found.split))
+    return Advice("disaggregate", kind, text, numbers, "4.4", change)
 
 
 def stay_colocated(s: Scenario, _plan: Plan) -> Advice | None:
@@ -106,6 +116,7 @@ def stay_colocated(s: Scenario, _plan: Plan) -> Advice | None:
         found is None
         or s.prefill == "excluded"
         or not found.together
+        or not found.split.engine_ok
         or found.apart > found.together * (1 + NOTICEABLE)
     ):
         return None
@@ -117,7 +128,7 @@ def stay_colocated(s: Scenario, _plan: Plan) -> Advice | None:
     )
     why = f"{show(found.apart, 'tok/s')} per GPU instead of {show(found.together, 'tok/s')}"
     if not found.apart:
-        why = f"with two pools {found.split.reason or 'no batch keeps the promise'}"
+        why = f"with two pools {found.split.reason or 'no batch keeps the SLA'}"
     text = (
         f"A prefill pool would not pay, even in a large deployment: {why}; a request gains "
         f"{show(found.interference, 's')} and waits {show(found.transfer, 's')} for its cache."
@@ -131,7 +142,12 @@ def homogeneous_pool(s: Scenario, _plan: Plan) -> Advice | None:
     """Article 4.4: equal devices gain less. Says the gain on equal devices, and how the pools are to be sized."""
     same = s.prefill_gpu in (None, s.gpu)
     found = pools(s) if same and s.prefill != "excluded" else None
-    if found is None or not found.together or found.apart <= found.together * (1 + NOTICEABLE):
+    if (
+        found is None
+        or not found.split.stands
+        or not found.together
+        or found.apart <= found.together * (1 + NOTICEABLE)
+    ):
         return None
     gain = found.apart / found.together - 1
     numbers: Numbers = (
@@ -179,7 +195,7 @@ def chunk_breaks_tpot(s: Scenario, plan: Plan) -> Advice | None:
     way = f"chunks of at most {whole(room)} tokens would keep it" if room >= 1 else "no chunk would, at this batch"
     text = (
         f"A step that reads {whole(chunk)} prompt tokens beside {show(plan.batch, 'requests')} lasts {show(longest, 'ms')}, "
-        f"above the promised {show(s.sla_tpot_ms, 'ms')} (the mean of all steps is {show(plan.tpot_ms, 'ms')}); {way}."
+        f"above the SLA of {show(s.sla_tpot_ms, 'ms')} (the mean of all steps is {show(plan.tpot_ms, 'ms')}); {way}."
     )
     return Advice(
         "chunk_breaks_tpot",
@@ -202,9 +218,10 @@ def chunk_from_promise(s: Scenario, plan: Plan) -> Advice | None:
         return None
     room = chunk_room(s, plan.batch)
     numbers: Numbers = (("room", room, "tokens"), ("chunk", known(s).setting.prompt.chunk, "tokens"))
+    tokens = "any number of" if room >= decode.LARGEST_BATCH else whole(room)
     text = (
         f"Chunked prefill beside decoding holds here: a step of {show(plan.batch, 'requests')} has room for "
-        f"{whole(room)} prompt tokens within {show(s.sla_tpot_ms, 'ms')}, and reads "
+        f"{tokens} prompt tokens within {show(s.sla_tpot_ms, 'ms')}, and reads "
         f"{whole(known(s).setting.prompt.chunk)} at once."
     )
     return Advice("chunk_from_promise", "advice", text, numbers, "4.4")

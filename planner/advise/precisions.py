@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.advise.advice import Advice, Numbers
+from planner.advise.advice import CEILING, Advice, Numbers, up_to
 from planner.advise.degrees import NOTICEABLE
 from planner.catalog.accelerators import accelerator
 from planner.plan import Plan
@@ -29,18 +29,25 @@ def offered(s: Scenario, weights: str) -> bool:
 
 
 def served(s: Scenario, weights: str) -> Outcome | None:
-    """The plan with other weights, at its own largest batch; None where engine or accelerator do not serve them."""
-    return outcome(s.with_(weights=weights, at_batch=None)) if offered(s, weights) else None
+    """The plan with other weights, a set batch kept; None where engine or accelerator do not serve them."""
+    return outcome(s.with_(weights=weights)) if offered(s, weights) else None
 
 
 def fp8_at_high_batch(s: Scenario, plan: Plan) -> Advice | None:
     """Article 8.2: many requests on H100 want FP8. Says the gain at the largest batch that keeps the promise."""
     then = served(s, "fp8") if s.weights in ("bf16", "int4") else None
     now = plan.goodput_tok_s_gpu
-    if then is None or not now or not then.goodput_tok_s_gpu or then.goodput_tok_s_gpu < now * (1 + NOTICEABLE):
+    if (
+        then is None
+        or not now
+        or not then.stands
+        or not then.goodput_tok_s_gpu
+        or then.goodput_tok_s_gpu < now * (1 + NOTICEABLE)
+    ):
         return None
     same = tpot_at(s.with_(weights="fp8", at_batch=None), plan.batch)
-    gain = then.goodput_tok_s_gpu / now - 1
+    gain = (then.goodput_tok_s_gpu or 0.0) / now - 1
+    largest = "" if s.at_batch is not None else f", or {show(then.batch, 'requests')} within the SLA"
     numbers: Numbers = (
         ("gain", gain, ""),
         ("batch_now", float(plan.batch), "sequences"),
@@ -49,7 +56,7 @@ def fp8_at_high_batch(s: Scenario, plan: Plan) -> Advice | None:
     )
     text = (
         f"FP8 weights shift the whole curve: TPOT {show(same, 'ms')} instead of {show(plan.tpot_ms, 'ms')} at "
-        f"{show(plan.batch, 'requests')}, or {show(then.batch, 'requests')} within the promise, {show(gain, '%')} more good "
+        f"{show(plan.batch, 'requests')}{largest}, {show(gain, '%')} more good "
         f"tokens per GPU. The article gives FP8 a loss of 0.5 % on MMLU."
     )
     return Advice("fp8_at_high_batch", "advice", text, numbers, "8.2", applicable(s, {"weights": "fp8"}))
@@ -68,7 +75,7 @@ def _int4_crossover(s: Scenario, other: str) -> float:
     def keeps(batch: np.ndarray) -> np.ndarray:
         return np.asarray(tpots(narrow, batch) < tpots(wide, batch))
 
-    return float(decode.largest_batch(keeps, (1, 1), 1 << 14)[0, 0])
+    return float(decode.largest_batch(keeps, (1, 1), CEILING)[0, 0])
 
 
 def _rival(s: Scenario) -> str:
@@ -89,8 +96,8 @@ def int4_at_low_batch(s: Scenario, plan: Plan) -> Advice | None:
         return None
     numbers: Numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("crossover", limit, "sequences"))
     text = (
-        f"INT4 weights shorten TPOT at {show(plan.batch, 'requests')} to {show(then, 'ms')}; against {rival} they gain up to "
-        f"{show(limit, 'requests')}. The article gives them a loss of 1.3 % on MMLU."
+        f"INT4 weights shorten TPOT at {show(plan.batch, 'requests')} to {show(then, 'ms')}; against {rival} they gain "
+        f"{up_to(limit, plan)}. The article gives them a loss of 1.3 % on MMLU."
     )
     return Advice("int4_at_low_batch", "advice", text, numbers, "8.2", applicable(s, {"weights": "int4"}))
 
@@ -106,7 +113,7 @@ def int4_at_high_batch(s: Scenario, plan: Plan) -> Advice | None:
     numbers: Numbers = (("tpot_now", plan.tpot_ms, "ms"), ("tpot_then", then, "ms"), ("crossover", limit, "sequences"))
     text = (
         f"INT4 weights are slower than {rival} at {show(plan.batch, 'requests')}: TPOT {show(plan.tpot_ms, 'ms')} against "
-        f"{show(then, 'ms')}; they gain up to {show(limit, 'requests')}."
+        f"{show(then, 'ms')}; they gain {up_to(limit, plan)}."
     )
     return Advice("int4_at_high_batch", "warning", text, numbers, "8.2", applicable(s, {"weights": rival}))
 
@@ -125,11 +132,12 @@ def int4_when_memory_limited(s: Scenario, plan: Plan) -> Advice | None:
         ("held_then", then.b_max_kv, "sequences"),
         ("weights_then", then.weights_bytes, "bytes"),
     )
+    instead = f" instead of {whole(plan.b_max_kv)}" if plan.b_max_kv else ""
     yields = "" if gain is None else f", {show(gain, '%')} more good tokens per GPU"
     text = (
         f"{'The cache binds' if plan.fits else 'Memory is short'}: INT4 weights take {gigabytes(then.weights_bytes)} "
         f"instead of {gigabytes(plan.weights_bytes)} and "
-        f"leave cache for {show(then.b_max_kv, 'requests')} instead of {whole(plan.b_max_kv)}{yields}."
+        f"leave cache for {show(then.b_max_kv, 'requests')}{instead}{yields}."
     )
     return Advice("int4_when_memory_limited", "advice", text, numbers, "8.3", applicable(s, {"weights": "int4"}))
 

@@ -26,8 +26,8 @@ def binding_limit(s: Scenario, plan: Plan) -> Advice | None:
     if not plan.fits or plan.tpot_ms is None or plan.b_max_sla < 1:
         return None
     numbers: Numbers = (("by_sla", float(plan.b_max_sla), "sequences"), ("by_kv", float(plan.b_max_kv), "sequences"))
-    first = "The promise" if plan.b_max_sla <= plan.b_max_kv else "The cache"
-    text = f"{first} binds first: {show(plan.b_max_sla, 'requests')} by the promise, {whole(plan.b_max_kv)} by cache."
+    first = "The SLA" if plan.b_max_sla <= plan.b_max_kv else "The cache"
+    text = f"{first} binds first: {_allowed(plan.b_max_sla)} by the SLA, {whole(plan.b_max_kv)} by cache."
     alone = outcome(s.with_(prefill="excluded", at_batch=None)).b_max_sla if s.prefill == "colocated" else None
     if alone is not None:
         other = (
@@ -35,9 +35,14 @@ def binding_limit(s: Scenario, plan: Plan) -> Advice | None:
         )
         if first == "The cache":
             other = "still does not bind"
-        text += f" Without prefill on the same GPUs the promise would allow {whole(alone)} and {other}."
+        text += f" Without prefill on the same GPUs the SLA would allow {_allowed(alone)} and {other}."
         numbers = (*numbers, ("by_sla_decode_alone", alone, "sequences"))
     return Advice("binding_limit", "advice", text, numbers, "9.4, 11.1")
+
+
+def _allowed(batch: float) -> str:
+    """A batch that an SLA allows; where the search met no limit, that there is none."""
+    return "any number of requests" if batch >= decode.LARGEST_BATCH else show(batch, "requests")
 
 
 def batch_beyond_promise(s: Scenario, plan: Plan) -> Advice | None:
@@ -45,6 +50,8 @@ def batch_beyond_promise(s: Scenario, plan: Plan) -> Advice | None:
     if s.at_batch is None or plan.tpot_ms is None or plan.b_max_sla < 1 or s.at_batch <= plan.b_max_sla:
         return None
     best = outcome(s.with_(at_batch=None))
+    if not best.stands:
+        return None
     numbers: Numbers = (
         ("batch", float(s.at_batch), "sequences"),
         ("tpot", plan.tpot_ms, "ms"),
@@ -53,7 +60,7 @@ def batch_beyond_promise(s: Scenario, plan: Plan) -> Advice | None:
     )
     text = (
         f"At {show(s.at_batch, 'requests')} output rises to {show(plan.output_tok_s, 'tok/s')} but TPOT is "
-        f"{show(plan.tpot_ms, 'ms')} and no token is good; {show(best.batch, 'requests')} are the most that keep the promise."
+        f"{show(plan.tpot_ms, 'ms')} and no token is good; {show(best.batch, 'requests')} are the most that keep the SLA."
     )
     return Advice("batch_beyond_promise", "warning", text, numbers, "11.2", applicable(s, {"at_batch": None}))
 
@@ -66,6 +73,8 @@ def amortise_weights(s: Scenario, plan: Plan) -> Advice | None:
     gain = 2 * plan.tpot_ms / twice - 1
     numbers: Numbers = (("batch", float(plan.batch), "sequences"), ("tpot_twice", twice, "ms"), ("gain", gain, ""))
     stop = f"the plan stops at {whole(plan.b_max)} ({BECAUSE.get(plan.binds, 'as asked')})"
+    if s.at_batch is not None and s.at_batch < plan.b_max:
+        stop = f"left unset, the batch would be {whole(plan.b_max)} ({BECAUSE.get(plan.binds, 'as asked')})"
     text = (
         f"Twice the batch ({show(plan.batch * 2, 'requests')}) would raise TPOT from {show(plan.tpot_ms, 'ms')} to "
         f"{show(twice, 'ms')} and output by {show(gain, '%')}; {stop}."
@@ -120,10 +129,13 @@ def ttft_above_promise(s: Scenario, plan: Plan) -> Advice | None:
     fixed = resolve(s).profile.ttft_fixed * 1e3
     share = max(s.sla_ttft_ms - fixed, 0.0) / max(plan.ttft_unloaded_ms - fixed, 1e-9)
     fits = math.floor(s.isl * share)
+    shorter = (
+        f": in proportion, prompts of about {whole(fits)} tokens would keep it" if fits else " before a prompt is read"
+    )
     numbers: Numbers = (("ttft", plan.ttft_unloaded_ms, "ms"), ("longest_prompt", float(fits), "tokens"))
     text = (
-        f"A prompt of {whole(s.isl)} tokens takes {show(plan.ttft_unloaded_ms, 'ms')} on an idle replica, above the promised "
-        f"{show(s.sla_ttft_ms, 'ms')}: in proportion, prompts of about {whole(fits)} tokens would keep it."
+        f"A prompt of {whole(s.isl)} tokens takes {show(plan.ttft_unloaded_ms, 'ms')} on an idle replica, above the SLA of "
+        f"{show(s.sla_ttft_ms, 'ms')}{shorter}."
     )
     return Advice("ttft_above_promise", "warning", text, numbers, "7.3", None)
 
@@ -138,9 +150,9 @@ def promises_disagree(s: Scenario, plan: Plan) -> Advice | None:
         return None
     numbers: Numbers = (("tpot_reached", reached, "ms"), ("ttft_needed", needed, "ms"))
     text = (
-        f"The promises disagree: TTFT stops the batch at {show(plan.b_max_sla, 'requests')}, where TPOT is "
+        f"The two SLAs disagree: TTFT stops the batch at {show(plan.b_max_sla, 'requests')}, where TPOT is "
         f"{show(reached, 'ms')}; "
-        f"{show(s.sla_tpot_ms, 'ms')} could be used up only with a TTFT promise of {show(needed, 'ms')}."
+        f"{show(s.sla_tpot_ms, 'ms')} could be used up only with a TTFT SLA of {show(needed, 'ms')}."
     )
     return Advice(
         "promises_disagree", "warning", text, numbers, "1.2", applicable(s, {"sla_ttft_ms": float(math.ceil(needed))})
@@ -159,7 +171,7 @@ def request_latency(s: Scenario, plan: Plan) -> Advice | None:
     )
     numbers: Numbers = (("promised", promised, "s"), ("planned", planned, "s"))
     text = (
-        f"The promises add up to {show(promised, 's')} for a request of {whole(s.osl)} output tokens; this plan takes "
+        f"The SLAs add up to {show(promised, 's')} for a request of {whole(s.osl)} output tokens; this plan takes "
         f"{show(planned, 's')}, queue not in it. A total below that contradicts them."
     )
     return Advice("request_latency", "advice", text, numbers, "1.2, 6.4")
@@ -187,6 +199,8 @@ def block_fragments(s: Scenario, plan: Plan) -> Advice | None:
     if not plan.fits:
         return None
     wasted = float(mean_empty_slots(setting.engine.block_size))
+    if not wasted:
+        return None
     share = wasted / (s.isl + s.osl)
     numbers: Numbers = (
         ("wasted", wasted, "tokens"),
@@ -217,6 +231,6 @@ def borrowed_speed(s: Scenario, plan: Plan) -> Advice | None:
     text = (
         f"No public measurement of this accelerator stands behind its speed: efficiencies are those of {profile.borrowed_from}, "
         f"TPOT may be up to {show(plan.tpot_high_ms, 'ms')}. An "
-        f"estimate of {show(safe, 'ms')} would keep the promise over the whole band; measure before buying."
+        f"estimate of {show(safe, 'ms')} would keep the SLA over the whole band; measure before buying."
     )
     return Advice("borrowed_speed", "warning", text, numbers, "0")

@@ -49,7 +49,18 @@ def model_from_json(text: str | bytes, *, id: str = "custom", name: str = "", so
         raise ModelConfigError("config.json", "…", f"is not readable JSON ({str(fault)[:80]})") from None
     if not isinstance(parsed, dict):
         raise ModelConfigError("config.json", parsed, "must be a JSON object")
+    if not _is_text(json.dumps(parsed, ensure_ascii=False)):
+        raise ModelConfigError("config.json", "…", "holds half of a character pair, which no text may")
     return model_from_config(parsed, id=id, name=name, source=source)
+
+
+def _is_text(written: str) -> bool:
+    """Whether what was read can be written again (JSON admits lone surrogates, texts do not)."""
+    try:
+        written.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:

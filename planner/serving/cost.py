@@ -40,6 +40,12 @@ def fleet_rate(serving: Column, rate: Column) -> Column:
     return serving * rate  # [tokens/s]
 
 
+@formula("definition: decode finishes no more than prefill begins", "tokens/s")
+def fed_rate(decode: Column, fed: Column) -> Column:
+    """Output tokens a second of two pools: of the one that carries less."""
+    return np.minimum(decode, fed)  # [tokens/s]
+
+
 @formula("definition: what is asked when a rate is given, at most what the deployment can do", "tokens/s")
 def served_rate(qps: float, osl: float, capacity: Column) -> Column:
     """Output tokens a second that the deployment delivers."""

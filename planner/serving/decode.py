@@ -182,7 +182,7 @@ def step_of(clock: Clock, tpot: Column) -> Column:
 def _step(clock: Clock, step: Pass) -> tuple[Column, Column]:
     """A decode step alone, and what one prompt's prefill adds to the steps that it shares (0 when it is elsewhere)."""
     decoding = clock.decoding
-    if decoding.overlap:
+    if decoding.overlap and decoding.profile.per_operator:
         return _overlapped(clock, step)
     plain = forward.matrices(clock.placed, step)
     cores = (*forward.decode_cores(clock.placed, step), forward.host(step.sequences))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,9 +72,9 @@ def times(entry: Entry, factor: Column) -> Entry:
     )
 
 
-def chunk_ledger(placed: Placed, work: Prompt) -> Ledger:
-    """One step that reads one chunk of a lone prompt."""
-    step = passes.prefill_pass(work.chunk * ONE, ZERO, ONE / work.chunks)
+def chunk_ledger(placed: Placed, work: Prompt, *, alone: bool = True) -> Ledger:
+    """One step that reads one chunk of a prompt: of a lone one, or of one on every attention rank."""
+    step = replace(passes.prefill_pass(work.chunk * ONE, ZERO, ONE / work.chunks), alone=alone)
     return (*forward.matrices(placed, step), *prefill_share(placed, work), forward.host(ZERO))
 
 
@@ -90,11 +90,11 @@ def context_loss(cp: Column, efficiency: float) -> Column:
     return np.where(cp > 1.0, 1.0 / efficiency, 1.0)  # [1]
 
 
-def prompt_seconds(placed: Placed, profile: Profile, work: Prompt) -> Column:
-    """Time to read in a lone prompt on an idle replica [s]."""
+def prompt_seconds(placed: Placed, profile: Profile, work: Prompt, *, alone: bool = True) -> Column:
+    """Time to read in a lone prompt on an idle replica, or one on each of its attention ranks at the same time [s]."""
     layout = placed.layout
     passes_taken = pipelined(work.chunks, layout.pp) * context_loss(layout.cp, profile.context_efficiency)
-    return passes_taken * pass_seconds(chunk_ledger(placed, work), profile)
+    return passes_taken * pass_seconds(chunk_ledger(placed, work, alone=alone), profile)
 
 
 @formula("fit to public serving measurements of prompts up to 8,000 tokens; beyond, the excess is held", "s")

@@ -13,15 +13,15 @@ import streamlit as st
 
 from planner.plan import Plan
 from planner.specs.scenario import Scenario
-from planner.techniques import Figures, Technique, techniques
+from planner.techniques import Figures, Finding, Technique, best_changes, techniques
 from planner.ui import show
-from planner.ui.advice_block import spelled
+from planner.ui.advice_block import apply_link, gained, link, percent, spelled
 from planner.ui.link import anchor
 from planner.ui.text import say
 from planner.ui.theme import mode, palette
-from planner.units import DASH, whole
+from planner.units import DASH, significant, whole
 from planner.units import show as shown
-from planner.variants import changed
+from planner.variants import changed, outcome
 
 NONE: Final = 0.005
 """Relative change that is not worth a figure."""
@@ -30,6 +30,9 @@ BETTER: Final = 0.02
 """Spread of a column of a group, relative to its best value, below which nothing is best."""
 
 MILLION: Final = 1e6
+
+MANIFOLD: Final = 1000
+"""Percentage from which on a ratio says more."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,20 @@ class Measure:
 
 
 MEASURES: Final = (
+    Measure("tpot_ms", "col_tpot", significant, less=True),
     Measure("b_max", "col_batch", whole),
-    Measure("tpot_ms", "col_tpot", lambda value: shown(value, "ms"), less=True),
-    Measure("ttft_ms", "col_ttft", lambda value: shown(value, "ms"), less=True),
-    Measure("output_gpu", "col_rate", shown),
+    Measure("ttft_ms", "col_ttft", significant, less=True),
+    Measure("output_gpu", "col_rate", significant),
     Measure("usd_good", "col_usd", lambda value: shown(value, "$"), less=True),
-    Measure("kv_tokens", "col_kv", lambda value: whole(value) if value < MILLION else f"{shown(value / MILLION)} M"),
+    Measure(
+        "kv_tokens",
+        "col_kv",
+        lambda value: significant(value) if value < MILLION else f"{significant(value / MILLION)} M",
+    ),
 )
+
+OWN: Final = 4
+"""Columns at each row's own batch: from the largest batch to dollars."""
 
 
 def card(plan: Plan) -> None:
@@ -61,30 +71,69 @@ def card(plan: Plan) -> None:
 
 def _table(plan: Plan) -> None:
     """One table, rows grouped; it scrolls sideways by itself where the page is narrow."""
-    st.caption(show.plain(say("techniques_legend", batch=whole(plan.batch))))
+    st.html(f'<p style="margin:0">{_found(plan.scenario)}</p>')
+    st.caption(show.plain(say("techniques_legend")))
     groups = groupby(techniques(plan.scenario), key=lambda each: each.group)
     body = "".join(_group(name, tuple(rows), plan.scenario) for name, rows in groups)
-    head = "".join(_cell("th", say(each.title), "right", title=True) for each in MEASURES)
+    head = "".join(_cell("th", say(each.title, batch=whole(plan.batch)), "right", title=True) for each in MEASURES)
     first = _cell("th", say("col_technique"), "left", title=True)
-    last = _cell("th", say("col_cost"), "left", title=True)
-    look = "width:100%;border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-nums;margin:0"
+    last = _cell("th", say("col_cost"), "left", title=True, last=True)
+    look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.84rem;font-variant-numeric:tabular-nums;margin:0"
     name = escape(say("techniques"))
-    table = f'<table aria-label="{name}" style="{look}"><thead><tr>{first}{head}{last}</tr></thead>{body}</table>'
+    table = f'<table aria-label="{name}" style="{look}"><thead>{_over(plan)}<tr>{first}{head}{last}</tr></thead>{body}</table>'
     st.html(f'<div tabindex="0" role="region" aria-label="{name}" style="overflow-x:auto">{table}</div>')
+
+
+def _found(scenario: Scenario) -> str:
+    """The best single change and the best pair, each with its link; that there is none where there is none."""
+    found = best_changes(scenario)
+    if not found:
+        now = outcome(scenario)
+        return escape(say("best_none" if now.stands else "best_never"))
+    keys = ("best_single", "best_pair")
+    return "<br>".join(
+        f"{escape(say(key, name=each.name, gain=_gain(each), cost=each.cost))} {apply_link(scenario, each.change)}"
+        for key, each in zip(keys, found, strict=False)
+    )
+
+
+def _gain(found: Finding) -> str:
+    """What a finding gains, or what it costs where the plan does not stand without it."""
+    if found.gain is not None:
+        return gained(found.gain)
+    dollars = found.outcome.usd_per_m_goodput
+    if dollars is not None:
+        return say("gain_to", figure=say("figure_cost", value=shown(dollars, "$")))
+    return say("gain_to", figure=say("figure_rate", value=shown(found.outcome.goodput_tok_s_gpu)))
+
+
+def _over(plan: Plan) -> str:
+    """The row above the titles: at which batch the columns are."""
+    batch, ink = plan.scenario.at_batch, palette(mode())
+    words = say("own_batch") if batch is None else say("set_batch", batch=whole(batch))
+    before = 0 if batch is None else 1  # the largest batch is nobody's set batch
+    span = OWN - before
+    look = (
+        f"padding:.25rem .4rem;text-align:center;font-weight:400;color:{ink.muted};border-bottom:1px solid {ink.grid}"
+    )
+    corner = f'<td style="position:sticky;left:0;z-index:1;background:{ink.paper}"></td>'
+    title = f'<th scope="colgroup" colspan="{span}" style="{look}">{escape(words)}</th>'
+    return f"<tr>{corner}{'<td></td>' * (1 + before)}{title}<td></td><td></td></tr>"
 
 
 def _group(name: str, rows: Sequence[Technique], scenario: Scenario) -> str:
     """The rows of one technique under its name."""
     ink = palette(mode())
     look = f"text-align:left;padding:.6rem .5rem .15rem;font-weight:600;border-bottom:1px solid {ink.grid}"
-    heading = f'<tr><th scope="rowgroup" colspan="{len(MEASURES) + 2}" style="{look}">{escape(say("group_" + name))}</th></tr>'
+    title = f'<span style="position:sticky;left:.5rem">{escape(say("group_" + name))}</span>'
+    heading = f'<tr><th scope="rowgroup" colspan="{len(MEASURES) + 2}" style="{look}">{title}</th></tr>'
     best = {each.field: _best(rows, each) for each in MEASURES}
     return f"<tbody>{heading}{''.join(_row(row, best, scenario) for row in rows)}</tbody>"
 
 
 def _best(rows: Sequence[Technique], measure: Measure) -> float | None:
     """The best value of a group in one column; None where the values do not differ."""
-    judged = [row for row in rows if row.meets_sla and row.engine_ok]
+    judged = [row for row in rows if row.meets_sla and row.engine_ok and row.whole]
     values = [value for row in judged if (value := _value(row.figures, measure)) is not None]
     if len(values) < 2 or max(values) - min(values) < BETTER * max(abs(v) for v in values):
         return None
@@ -101,7 +150,7 @@ def _row(row: Technique, best: dict[str, float | None], scenario: Scenario) -> s
     """One variant: its figures, or, dimmed, why there are none."""
     name = escape(row.name) + (f" ({escape(say('as_is'))})" if row.current else _apply(row, scenario))
     first = _cell("th", name, "left", raw=True, strong=row.current, dim=bool(row.reason), wide=132)
-    if row.reason and row.figures.output_gpu is None:
+    if row.reason and (not row.engine_ok or row.figures.tpot_ms is None):
         kept = "" if row.figures.kv_tokens is None else _figure(row, MEASURES[-1], None)
         span = len(MEASURES) - bool(kept)
         reason = _cell("td", row.reason, "left", dim=True, span=span)
@@ -112,15 +161,13 @@ def _row(row: Technique, best: dict[str, float | None], scenario: Scenario) -> s
 
 
 def _apply(row: Technique, scenario: Scenario) -> str:
-    """A link that applies a variant with numbers; nothing for one that no field spells or that is not priced."""
-    if row.change is None or row.figures.output_gpu is None:
+    """A link that applies a variant that stands; nothing for one that no field spells."""
+    if row.change is None or not row.stands:
         return ""
-    variant = changed(scenario, row.change) or changed(scenario, {**row.change, "at_batch": None})
+    variant = changed(scenario, row.change)
     if variant is None or variant == scenario:
         return ""
-    href, what = escape(anchor(variant)), escape(f"{say('apply')} {spelled(scenario, variant)}")
-    look = f"color:{palette(mode()).link}"
-    return f' <a href="{href}" target="_self" style="{look}" aria-label="{what}">{escape(say("apply"))}</a>'
+    return " " + link(anchor(variant), say("apply"), f"{say('apply')} {spelled(scenario, variant)}")
 
 
 def _figure(row: Technique, measure: Measure, best: float | None) -> str:
@@ -128,7 +175,7 @@ def _figure(row: Technique, measure: Measure, best: float | None) -> str:
     value, delta = _value(row.figures, measure), _value(row.deltas, measure)
     if value is None:
         return _cell("td", DASH, "right", dim=True)
-    star = "★ " if best is not None and value == best else ""
+    star = "★ " if best is not None and value == best and row.whole and not row.reason else ""
     return _cell(
         "td", f"{star}{measure.text(value)}{_change(value, delta)}", "right", strong=bool(star), dim=bool(row.reason)
     )
@@ -140,19 +187,24 @@ def _change(value: float, delta: float | None) -> str:
     if delta is None or not before or abs(delta / before) < NONE:
         return ""
     share = 100 * delta / before
-    return f" ({'+' if share > 0 else '−'}{abs(share):.0f} %)" if abs(share) < 1000 else f" (×{shown(value / before)})"
+    grown = f" (×{shown(value / before)})"
+    return grown if abs(share) >= MANIFOLD else f" ({'+' if share > 0 else '−'}{percent(abs(share) / 100)})"
 
 
 def _cell(
     tag: str, text: str, side: str, *, title: bool = False, raw: bool = False, strong: bool = False,
-    dim: bool = False, span: int = 1, wide: int = 0,
+    dim: bool = False, span: int = 1, wide: int = 0, last: bool = False,
 ) -> str:  # fmt: skip
     """One cell; `raw` text is HTML already, everything else is escaped."""
     ink = palette(mode())
     scope = ' scope="col"' if title else ' scope="row"' if tag == "th" else ""
     look = f"border-bottom:1px solid {ink.grid};padding:.25rem .4rem;text-align:{side};vertical-align:top"
     look += f";font-weight:{600 if strong else 400}"
-    look += f";position:sticky;left:0;background:{ink.paper}" if tag == "th" and side == "left" and not title else ""
+    look += (
+        f";position:sticky;left:0;z-index:1;background:{ink.paper}"
+        if tag == "th" and side == "left" and not last
+        else ""
+    )
     look += f";color:{ink.muted}" if dim or title else ""
     look += f";min-width:{wide}px" if wide else ";white-space:nowrap" if side == "right" and not title else ""
     across = f' colspan="{span}"' if span > 1 else ""

@@ -46,3 +46,38 @@ def test_a_technique_applies(open_page: OpenPage) -> None:
     page.get_by_role("link", name="Apply kv=fp8").click()
     harness.settle(page, charts=3)
     assert parse_qs(urlsplit(page.url).query) == {"weights": ["fp8"], "tp": ["4"], "kv": ["fp8"]}
+
+
+def test_links_are_high_enough_for_a_finger_and_no_text_is_cut(open_page: OpenPage) -> None:
+    page = open_page(MOE, charts=3, width=390)
+    page.get_by_text("Facts about this plan").first.click()
+    page.get_by_text("Compare techniques").click()
+    page.get_by_role("table", name="Techniques").wait_for()
+    harness.settle(page)
+    low = """() => [...document.querySelectorAll('.st-key-card_advice a, .st-key-card_techniques a')]
+        .map(link => link.getBoundingClientRect().height).filter(height => height < 24).length"""
+    cut = """() => [...document.querySelectorAll('.st-key-card_advice *')]
+        .filter(box => box.clientWidth > 0 && box.scrollWidth > box.clientWidth + 1).length"""
+    inner = """() => [...document.querySelectorAll('.st-key-card_advice *')]
+        .filter(box => /auto|scroll/.test(getComputedStyle(box).overflowY) && box.scrollHeight > box.clientHeight + 1).length"""
+    assert (page.evaluate(low), page.evaluate(cut), page.evaluate(inner)) == (0, 0, 0)
+
+
+def test_names_stay_in_sight_while_the_table_scrolls_on_a_phone(open_page: OpenPage) -> None:
+    page = open_page(MOE, charts=3, width=390)
+    page.get_by_text("Compare techniques").click()
+    page.get_by_role("table", name="Techniques").wait_for()
+    harness.settle(page)
+    left = """() => {
+        const box = document.querySelector('.st-key-card_techniques div[role=region]');
+        box.scrollLeft = 300;
+        const from = box.getBoundingClientRect().left;
+        const ends = where => [...box.querySelectorAll(where)].map(cell => cell.getBoundingClientRect().left - from);
+        const header = ends('thead th[scope=col]')[0];
+        return [box.scrollLeft, header, Math.max(...ends('th[scope=row]')), Math.min(...ends('th[scope=row]')),
+                Math.min(...ends('th[scope=rowgroup] span'))];
+    }"""
+    scrolled, header, last, first, group = page.evaluate(left)
+    assert scrolled == 300
+    assert (header, last, first) == (0, 0, 0)
+    assert 0 <= group < 30

@@ -38,7 +38,7 @@ def test_G8_04():
     few, many = (said("amortise_weights", **TEXT, at_batch=batch) for batch in (8, 400))
     assert few.number("gain") > 0.9
     assert many.number("gain") < 0.2
-    assert "stops at 411 (the cache is full)" in few.text
+    assert "left unset, the batch would be 411 (the cache is full)" in few.text
 
 
 def test_G9_01():

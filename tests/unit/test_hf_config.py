@@ -625,3 +625,8 @@ def test_lists_of_the_wrong_length_and_empty_windows_are_refused(key: str, value
     with pytest.raises(ModelConfigError) as refused:
         model_from_config(config)
     assert refused.value.key == key
+
+
+def test_a_lone_surrogate_is_no_text() -> None:
+    with pytest.raises(ModelConfigError, match="half of a character pair"):
+        model_from_json('{"\\ud800foo": 1}')

@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
+from planner.physics import forward
 from planner.plan import Plan
 from planner.pools import transfer
+from planner.serving import prefill
 from planner.specs.layout import layout
 from tests.asking import one, plan, setting
 
 APART: dict[str, Any] = {
-    "model": "llama-3.1-70b", "tp": 4, "prefill": "disaggregated", "isl": 2048, "osl": 256, "sla_ttft_ms": 2000.0,
+    "model": "llama-3.1-70b", "tp": 4, "prefill": "disaggregated", "prefill_tp": 4, "isl": 2048, "osl": 256,
+    "sla_ttft_ms": 2000.0,
 }  # fmt: skip
 
 
@@ -29,7 +32,7 @@ def test_the_cache_of_a_prompt_travels_over_as_many_links_as_the_smaller_side_ha
     found = transfer(at, at.pool, layout(4).tall)
     assert found.cache_bytes == 2048 * 327_680
     assert one(found.seconds) == pytest.approx(671_088_640 / (4 * 50e9 * 0.8) + at.profile.links.out_alpha, rel=1e-12)
-    fewer = setting(**APART, prefill_tp=8)
+    fewer = setting(**{**APART, "prefill_tp": 8})
     assert fewer.pool is not None
     assert one(transfer(fewer, fewer.pool, layout(2).tall).links) == 2
 
@@ -44,7 +47,7 @@ def test_a_slow_link_is_on_the_way_to_the_first_token() -> None:
 
 def test_decode_is_free_of_prompts() -> None:
     """TPOT of the decode pool is that of decode alone."""
-    alone = plan(**{**APART, "prefill": "excluded"}, at_batch=64)
+    alone = plan(**{**APART, "prefill": "excluded", "prefill_tp": None}, at_batch=64)
     assert plan(**APART, at_batch=64).tpot_ms == alone.tpot_ms
 
 
@@ -59,14 +62,19 @@ def test_workers_follow_the_request_rate() -> None:
     assert found.usd_per_hour == pytest.approx(at.cost.price * found.gpus, rel=1e-12)  # type: ignore[operator]
 
 
-def test_goodput_a_device_counts_both_pools_at_full_use() -> None:
-    """A replica at full batch, and the part of the prefill pool that feeds it at 80 %."""
-    for rate in (0.0, 20.0):
-        at, found = setting(**APART, qps=rate), plan(**APART, qps=rate)
-        assert at.pool is not None
-        assert found.goodput_tok_s is not None
-        feeding = found.goodput_tok_s / 256 * at.pool.busy / 0.8 * 4
-        assert found.goodput_tok_s_gpu == pytest.approx(found.goodput_tok_s / (4 + feeding), rel=1e-12)
+@pytest.mark.parametrize("rate", [0.0, 20.0])
+def test_goodput_a_device_is_what_the_deployment_can_do_over_all_its_devices(rate: float) -> None:
+    """The smaller of what decode replicas finish and what the prefill pool begins, over the devices of both."""
+    at, found = setting(**APART, qps=rate), plan(**APART, qps=rate)
+    assert at.pool is not None
+    assert found.replicas is not None
+    assert found.gpus is not None
+    assert found.goodput_tok_s is not None
+    assert found.tpot_ms is not None
+    workers = (found.gpus - found.replicas * 4) / at.pool.devices
+    able = min(found.batch / found.tpot_ms * 1e3 * found.replicas, workers / at.pool.busy * 256)
+    assert found.goodput_tok_s * found.replicas == pytest.approx(able, rel=1e-9)
+    assert found.goodput_tok_s_gpu == pytest.approx(able / found.gpus, rel=1e-9)
 
 
 def test_a_request_of_one_token_has_nothing_to_decode_elsewhere() -> None:
@@ -94,7 +102,7 @@ def test_a_pool_of_another_accelerator_has_its_own_clock_and_price() -> None:
 
 
 def test_a_worker_that_cannot_hold_the_model_is_named() -> None:
-    found = plan(**APART, prefill_tp=1)
+    found = plan(**{**APART, "prefill_tp": 1})
     assert not found.meets_sla
     assert found.tpot_ms is None
     assert "prefill_tp" in note(found, "prefill_pool_small")
@@ -131,21 +139,60 @@ def test_equal_devices_of_both_pools_are_rented_together_in_whole_instances() ->
 
 
 def test_the_curve_pays_for_the_prefill_that_feeds_it() -> None:
-    found = plan(**APART, at_batch=64, load=1.0)
+    found, at = plan(**APART, at_batch=64), setting(**APART)
     point = next(point for point in found.curve if point.batch == 64)
-    assert found.goodput_tok_s_gpu is not None
-    assert setting(**APART).cost.price is not None
-    price = setting(**APART).cost.price
-    assert point.usd_per_m_output == pytest.approx(price / (found.goodput_tok_s_gpu * 3600 / 1e6), rel=1e-9)  # type: ignore[operator]
+    assert at.pool is not None
+    assert at.cost.price is not None
+    feeding = point.output_tok_s / 256 * at.pool.busy / 0.8 * at.pool.devices
+    dollars = at.cost.price * (4 + feeding)
+    assert point.usd_per_m_output == pytest.approx(dollars / (point.output_tok_s * 3600 / 1e6), rel=1e-9)
 
 
 def test_a_pool_that_cannot_hold_the_model_is_no_fit() -> None:
-    assert not plan(**APART, prefill_tp=1).fits
+    assert not plan(**{**APART, "prefill_tp": 1}).fits
 
 
-def test_a_worker_of_unstated_size_is_the_smallest_that_holds_the_model() -> None:
-    """A decode replica of eight data-parallel ranks has tp = 1, on which DeepSeek-V3 does not fit: eight H200 read prompts."""
-    at = setting(model="deepseek-v3", gpu="h200-sxm", weights="fp8-block", dp=8, ep=8, prefill="disaggregated")
-    assert at.pool is not None
-    assert at.pool.devices == 8
-    assert at.pool.fits
+def test_a_worker_of_unstated_size_reads_most_prompts_a_device() -> None:
+    """DeepSeek-V3 on H200: eight ranks that read a prompt each beat eight that share one, which wait for all-reduces."""
+    asked = {"model": "deepseek-v3", "gpu": "h200-sxm", "weights": "fp8-block", "dp": 8, "ep": 8, "isl": 4000,
+             "prefill": "disaggregated", "sla_ttft_ms": 2000.0}  # fmt: skip
+    own, tensor = setting(**asked).pool, setting(**asked, prefill_tp=8).pool
+    assert own is not None
+    assert tensor is not None
+    assert own.fits
+    assert own.busy * own.devices < tensor.busy * tensor.devices
+    assert one(own.at.dp) == one(own.at.ep) == own.devices
+
+
+def test_ranks_of_a_worker_read_a_prompt_each_in_the_time_of_one_step_together() -> None:
+    at = setting(model="deepseek-v3", gpu="h200-sxm", weights="fp8-block", isl=4000)
+    placed = forward.place(at.machine, layout(dp=8, ep=8))
+    alone, together = (one(prefill.prompt_seconds(placed, at.profile, at.prompt, alone=each)) for each in (True, False))
+    assert alone < together < 8 * alone
+
+
+def test_a_worker_that_breaks_the_promise_comes_after_all_others() -> None:
+    slow = setting(**{**APART, "prefill_tp": None, "sla_ttft_ms": 10_000.0}).pool
+    quick = setting(**{**APART, "prefill_tp": None, "sla_ttft_ms": 250.0}).pool
+    assert slow is not None
+    assert quick is not None
+    assert quick.prompt < slow.prompt
+
+
+@pytest.mark.parametrize("prefill_tp", [7, 1000])
+def test_a_worker_that_the_model_does_not_admit_is_no_plan(prefill_tp: int) -> None:
+    found = plan(**{**APART, "prefill_tp": prefill_tp})
+    assert not found.fits
+    assert "prefill_tp does not divide" in found.reason
+    assert found.tpot_ms is None
+    assert note(found, "nearest_fit")
+
+
+def test_a_worker_of_another_maker_needs_the_engine_too() -> None:
+    found = plan(**{**APART, "prefill_gpu": "inferentia2", "prefill_tp": 16})
+    assert not found.engine_ok
+
+
+def test_the_nearest_plan_leaves_a_worker_that_is_too_small_to_the_planner() -> None:
+    found = plan(**{**APART, "prefill_tp": 1})
+    assert "prefill_tp left out" in note(found, "nearest_fit")

@@ -158,3 +158,57 @@ def test_a_batch_that_does_not_fit_says_so() -> None:
     changes: dict[str, Any] = {"tp": "1", "n_gpus": "1", "weight_precision": "bf16"}
     found = cells(SERVING, **changes)
     assert found["pred_fits"] == "false" or found["pred_error"]
+
+
+MEMORY = {
+    "model": "Llama-3.1-8B",
+    "gpu": "H100",
+    "engine": "vllm",
+    "tp": "1",
+    "mem_util": "0.9",
+    "max_model_len": "8192",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"max_model_len": "0"}, "max_model_len = 0: must be above 0"),
+        ({"max_model_len": "-5"}, "must be above 0"),
+        ({"block_size": "0.4"}, "block_size = 0.4: must be a whole number"),
+        ({"gpu_mem_gib_printed": "1e308"}, "gpu_mem_gib_printed = 1e+308"),
+        ({"mem_util": "1e308"}, "mem_util = 1e+308: must be above 0 and at most 1"),
+        ({"tp": "3"}, "tp does not divide the 32 attention heads"),
+        ({"pp": "100000"}, "pp exceeds the 32 layers"),
+    ],
+)
+def test_a_memory_case_that_cannot_be_meant_is_one_sentence(change: dict[str, str], words: str) -> None:
+    row = {**MEMORY, **change}
+    (cells,) = predict_rows(list(row), [row])
+    assert words in cells["pred_error"]
+    assert cells["pred_kv_gib_per_gpu"] == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"isl": "-5"}, "isl = -5: must be above 0"),
+        ({"isl": "0"}, "isl = 0: must be above 0"),
+        ({"concurrency": "-8"}, "must be above 0"),
+        ({"concurrency": "1e300"}, "at most 1e+12"),
+        ({"spec_decode": "mtp2"}, "acceptance are not stated"),
+        ({"disagg": "yes"}, "the columns state one layout"),
+    ],
+)
+def test_a_serving_case_is_not_invented(change: dict[str, str], words: str) -> None:
+    row = {"model": "Llama-3.1-8B", "gpu": "H100-SXM", "engine": "vllm", "tp": "1", "isl": "100", "osl": "100",
+           "concurrency": "8", "weight_precision": "bf16", **change}  # fmt: skip
+    (cells,) = predict_rows(list(row), [row])
+    assert words in cells["pred_error"]
+
+
+def test_a_column_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / "cases.csv"
+    table.write_text("model,model,gpu,engine,isl,osl\n", encoding="utf-8")
+    with pytest.raises(InputError, match="model stands twice"):
+        read_table(table)

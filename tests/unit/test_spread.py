@@ -359,3 +359,17 @@ def test_a_draft_models_cache_takes_room_and_so_do_unverified_tokens() -> None:
     """1,280 + 4 tokens a sequence, in blocks of 16, and a tenth for the draft."""
     found = plan(model="llama-3.1-70b", tp=4, spec=4, draft=0.1)
     assert found.b_max_kv == np.floor(found.kv_pool_bytes / (1296 * 81_920 * 1.1))
+
+
+def test_a_cache_whose_kernel_was_timed_as_slow_says_so() -> None:
+    """SGLang's latent attention with an FP8 cache on Hopper: 8 % of the bandwidth; with a BF16 cache 91 %."""
+    asked = {"model": "deepseek-v3", "gpu": "h100-sxm", "engine": "sglang", "weights": "fp8-block", "dp": 16, "ep": 16}
+    codes = [{note.code for note in plan(**asked, kv=kv).notes} for kv in ("fp8", "bf16")]
+    assert "slow_kernel" in codes[0]
+    assert "slow_kernel" not in codes[1]
+    assert "poor_fit" in codes[1], "half of the timed block-FP8 experts are off by more than 32 %"
+
+
+def test_the_textbook_has_no_exchange_to_overlap() -> None:
+    asked: dict[str, Any] = {"model": "llama-3.1-8b", "profile": "textbook", "isl": 100_000, "osl": 100, "at_batch": 16}
+    assert plan(**asked, overlap=True).tpot_ms == plan(**asked).tpot_ms

@@ -10,7 +10,8 @@ import pytest
 
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
-from planner.techniques import Figures, techniques
+from planner.techniques import Figures, best_changes, techniques
+from planner.variants import outcome
 
 FP8 = Scenario(weights="fp8", tp=4)
 TEXT = Scenario(model="llama-70b-nominal", profile="textbook", tp=4, prefill="excluded")
@@ -35,10 +36,11 @@ def test_every_row_is_the_plan_of_its_own_scenario(scenario):
     for each in techniques(scenario):
         if each.change is None or each.figures == Figures():
             continue
-        variant = scenario.with_(**{"at_batch": None, **each.change})
+        variant = scenario.with_(**each.change)
         plan = plan_of(variant)
         assert (each.fits, each.meets_sla, each.engine_ok) == (plan.fits, plan.meets_sla, plan.engine_ok)
         assert each.figures.b_max == (plan.b_max if plan.engine_ok else None)
+        assert each.figures.ttft_ms == (None if each.change == {"prefill": "excluded"} else plan.ttft_ms)
         assert each.figures.kv_tokens == plan.kv_capacity_tokens
         assert each.figures.usd_good == plan.usd_per_m_goodput
         assert each.figures.tpot_ms == pytest.approx(plan_of(variant.with_(at_batch=batch)).tpot_ms)
@@ -86,15 +88,15 @@ def test_an_fp8_cache_holds_twice_the_tokens():
 
 def test_drafts_in_the_textbook():
     """One request: (1 − 0.8⁵) / 0.2 tokens for a step and four drafts of a tenth."""
-    found = row(TEXT.with_(at_batch=1), "spec", "4 drafts")
+    found = row(TEXT.with_(at_batch=1), "spec", "4 draft tokens")
     before = plan_of(TEXT.with_(at_batch=1)).tpot_ms
     assert found.figures.tpot_ms == pytest.approx(before * 1.4 / ((1 - 0.8**5) / 0.2))
 
 
 def test_half_a_prompt_cached_shortens_ttft():
-    assert row(FP8, "prefix", "50%").deltas.ttft_ms < 0
+    assert row(FP8, "prefix", "50\N{NO-BREAK SPACE}%").deltas.ttft_ms < 0
     names = [each.name for each in rows(FP8.with_(prefix=0.3), "prefix")]
-    assert names == [f"{share} of the prompt cached" for share in ("0%", "30%", "50%")]
+    assert names == [f"{share}\N{NO-BREAK SPACE}% of the prompt cached" for share in (0, 30, 50)]
 
 
 def test_chunks_tried_are_none_the_promises_and_the_scenarios_own():
@@ -135,7 +137,8 @@ def test_a_contradiction_is_a_row_with_a_reason():
 
 
 def test_blocks_round_the_pool():
-    sizes = {each.name: each for each in rows(FP8, "block")}
+    full = FP8.with_(sla_ttft_ms=1e5, sla_tpot_ms=1e4, isl=1000, osl=300)
+    sizes = {each.name: each for each in rows(full, "block")}
     assert sizes["16 tokens"].current
     assert sizes["128 tokens"].figures.kv_tokens % 128 == 0
     assert sizes["128 tokens"].figures.kv_tokens <= sizes["1 token"].figures.kv_tokens
@@ -185,3 +188,88 @@ def test_host_time_is_waited_for_shared_or_hidden():
     assert times[0] == pytest.approx(plan_of(FP8).tpot_ms)
     assert times[0] - times[2] == pytest.approx(host, rel=1e-9)
     assert times[0] - times[1] == pytest.approx(host * 7 / 8, rel=1e-9)
+
+
+# --- what a batch that is set, work that is left out and rows without a choice do -------------------
+
+
+def test_a_set_batch_is_held_in_every_row():
+    held = FP8.with_(at_batch=8)
+    for group in ("weights", "kv", "chunk", "block", "host"):
+        own = next(each for each in rows(held, group) if each.current)
+        assert own.figures.usd_good == pytest.approx(plan_of(held).usd_per_m_goodput)
+        assert own.figures.ttft_ms == pytest.approx(plan_of(held).ttft_ms)
+    int4 = row(held, "weights", "int4")
+    assert int4.figures.output_gpu == pytest.approx(plan_of(held.with_(weights="int4")).goodput_tok_s_gpu)
+    assert row(held.with_(sla_ttft_ms=1000.0), "batching", "static").figures.b_max == 8
+    late = row(held, "batching", "static")
+    assert late.reason == "a whole batch of 8 does not keep the SLA"
+    assert late.figures.output_gpu is None
+
+
+def test_work_that_is_not_counted_is_never_the_best():
+    found = row(FP8.with_(prefill="excluded"), "prefill", "not counted")
+    assert not found.whole
+    assert found.figures.ttft_ms is None
+    assert found.current
+    assert not row(FP8, "batching", "static").whole
+    assert row(TEXT, "batching", "static").figures.ttft_ms is None
+
+
+def test_groups_without_a_choice_are_left_out():
+    for scenario in MANY:
+        groups = [each.group for each in techniques(scenario)]
+        assert all(groups.count(group) > 1 for group in groups)
+    assert not rows(FP8.with_(tp=1, weights="int4"), "redundant")
+
+
+def test_block_sizes_that_change_nothing_are_left_out():
+    """While the SLA binds, how the cache is divided shows in no figure; once the cache binds, it does."""
+    assert [each.name for each in rows(FP8, "block")] == ["16 tokens", "contiguous, 131,072 tokens reserved"]
+    full = FP8.with_(sla_ttft_ms=1e5, sla_tpot_ms=1e4, isl=1000, osl=300)
+    assert [each.name for each in rows(full, "block")][:4] == ["1 token", "16 tokens", "64 tokens", "128 tokens"]
+
+
+def test_extra_copies_are_an_eighth_of_the_experts():
+    names = [each.name for each in rows(DEEPSEEK, "redundant")]
+    assert names == ["0 extra copies", "32 extra copies"]
+    assert row(DEEPSEEK, "redundant", "32").change == {"redundant": 32}
+    assert not rows(DEEPSEEK.with_(ep=1), "redundant")
+    wide = DEEPSEEK.with_(tp=1, dp=24, ep=8)
+    assert [each.change["redundant"] % 8 for each in rows(wide, "redundant")] == [0, 0]
+
+
+# --- the best change --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scenario", MANY, ids=range(len(MANY)))
+def test_the_best_change_is_the_cheapest_row_that_stands(scenario):
+    found, now = best_changes(scenario), outcome(scenario)
+    dear = now.usd_per_m_goodput if now.stands else math.inf
+    costs = [
+        outcome(scenario.with_(**each.change)).usd_per_m_goodput
+        for each in techniques(scenario)
+        if each.change is not None and each.stands and each.whole and not each.current and each.group != "prefix"
+    ]
+    if not found:
+        assert min(costs, default=math.inf) >= 0.98 * dear
+        return
+    assert plan_of(scenario.with_(**found[0].change)).usd_per_m_goodput == min(costs) < dear
+    for each in found[1:]:
+        plan = plan_of(scenario.with_(**each.change))
+        assert plan.fits
+        assert plan.meets_sla
+        assert plan.engine_ok
+        assert plan.usd_per_m_goodput < min(costs)
+
+
+def test_a_pair_is_named_only_when_it_beats_both():
+    single, pair = best_changes(FP8)
+    assert set(single.change) < set(pair.change)
+    assert pair.gain.share > single.gain.share + 0.02 * (1 - single.gain.share)
+    assert " and " in pair.name
+
+
+def test_a_prompt_cache_is_no_change_to_choose():
+    """How much of a prompt is cached is the requests' own matter."""
+    assert all("prefix" not in each.change for scenario in MANY for each in best_changes(scenario))
