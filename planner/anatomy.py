@@ -20,7 +20,9 @@ from planner.anatomy_steps import (
     Steps,
     alone,
     first,
+    knee_of,
     lengths,
+    overtaken,
     prompt_of,
     reads_of,
     steps_of,
@@ -32,13 +34,14 @@ from planner.evaluate import evaluate_setting
 from planner.physics.ffn import distinct_experts
 from planner.physics.forward import Placed
 from planner.physics.intensity import intensity, ridge
+from planner.physics.kv import bytes_per_token
 from planner.physics.tiles import expected_tiles, expert_ridge_batch, tile_fill, tile_intensity, tokens_per_expert
 from planner.physics.weights import stored_bytes
 from planner.serving.decode import LARGEST_BATCH, largest_batch
 from planner.setting import Setting, resolve
 from planner.specs.accelerator import Accelerator
 from planner.specs.layout import layout
-from planner.specs.model import ExpertFFN
+from planner.specs.model import ExpertFFN, LatentAttention, LayerGroup
 from planner.specs.precision import Precision
 from planner.specs.scenario import Scenario
 from planner.work import ONE, Column
@@ -128,6 +131,8 @@ class Anatomy:
         far: a step at a long context, for comparison; None where the scenario's is as long or the model admits less.
         crossing, weights_crossing: first batch at the ridge with all bytes and with weights alone; None = beyond the search.
         reads, reads_here: cache reads over context, and at `context`.
+        knee: most of the tokens behind it that a token's attention reads, where an index or windows choose them; else None.
+        overtaken: context from which on index keys read exceed everything else read of the cache; None without one.
         prompt, decode: a whole prompt and one step.
     """
 
@@ -147,6 +152,8 @@ class Anatomy:
     crossing: int | None
     weights_crossing: int | None
     reads: Reads
+    knee: int | None
+    overtaken: float | None
     reads_here: Reads
     prompt: Phase
     decode: Phase
@@ -162,9 +169,25 @@ class Anatomy:
         return sum(part.active for part in self.parts)
 
     @property
+    def indexers(self) -> int:
+        """Layers with a sparse index of their own; others of a sparse model share a neighbour's choice."""
+        return sum(group.count for group in self.setting.model.groups if _scans(group))
+
+    @property
+    def token_bytes(self) -> float:
+        """Cache bytes that one more token costs while no window is full [B]."""
+        return first(bytes_per_token(self.setting.cache, ONE, ONE))
+
+    @property
     def never(self) -> bool:
         """Whether decoding stays below the ridge at every batch."""
         return self.limit < self.roof.ridge
+
+
+def _scans(group: LayerGroup) -> bool:
+    """Whether layers score all cached tokens with an index."""
+    attention = group.attention
+    return isinstance(attention, LatentAttention) and attention.index is not None and attention.index.heads > 0
 
 
 @functools.lru_cache(maxsize=64)
@@ -195,7 +218,9 @@ def anatomy_of(scenario: Scenario) -> Anatomy:
         far=far_of(placed, setting, batch),
         crossing=crossing(lambda b: steps_of(placed, b, context).intensity, roof.ridge),
         weights_crossing=crossing(lambda b: steps_of(placed, b, context).weights_intensity, roof.ridge),
-        reads=reads_of(placed, setting, lengths(setting)),
+        reads=(read := reads_of(placed, setting, lengths(setting))),
+        knee=knee_of(setting.model),
+        overtaken=overtaken(read),
         reads_here=reads_of(placed, setting, context * ONE),
         prompt=prompt_of(placed, setting),
         decode=Phase(float(batch), first(at.here.flops), first(at.here.moved)),

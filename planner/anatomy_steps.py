@@ -18,7 +18,7 @@ from planner.physics.weights import expert_bytes, stored_bytes
 from planner.serving.prefill import chunk_ledger
 from planner.setting import Setting
 from planner.specs.layout import layout
-from planner.specs.model import linear_params
+from planner.specs.model import GroupedAttention, LatentAttention, ModelSpec, linear_params
 from planner.work import ONE, Column, Entry
 
 SHORTEST: Final = 128.0
@@ -152,6 +152,27 @@ def reads_of(placed: Placed, setting: Setting, context: Column) -> Reads:
     rest = total_of(cores, "hbm_bytes", context) - named["index"] - named["state"]
     stored = kv.sequence_bytes(setting.cache, context, ONE, ONE, ONE, kv.EXACT)
     return Reads(context, rest, named["index"], named["state"], np.asarray(stored))
+
+
+def knee_of(model: ModelSpec) -> int | None:
+    """Most tokens that attention reads where every layer that caches chooses among them by an index; None elsewhere."""
+    caching = [
+        group.attention for group in model.groups if isinstance(group.attention, LatentAttention | GroupedAttention)
+    ]
+    chosen = {at.index.top_k if isinstance(at, LatentAttention) and at.index else None for at in caching}
+    return max((top_k for top_k in chosen if top_k is not None), default=None) if None not in chosen else None
+
+
+def overtaken(reads: Reads) -> float | None:
+    """The context from which on index keys read exceed the rest read of the cache; None where they never do [tokens].
+
+    Between points of the curve both are taken as straight lines, which beyond the knee they are.
+    """
+    ahead = reads.index - reads.cache
+    if not reads.index.any() or ahead[0] >= 0.0 or ahead[-1] <= 0.0:
+        return None
+    at = int(np.argmax(ahead > 0.0))
+    return float(np.interp(0.0, ahead[at - 1 : at + 1], reads.context[at - 1 : at + 1]))
 
 
 def prompt_of(placed: Placed, setting: Setting) -> Phase:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from planner.catalog.accelerators import accelerator
 from planner.catalog.engines import engine
 from planner.plan import Plan
+from planner.setting import resolve
 from planner.specs.layout import layout_name
 from planner.specs.spelling import decimal
-from planner.units import gigabytes, show, whole
+from planner.units import gigabytes, percent, show, whole
 
 BOUND_BY: Final = {
     "weights": "weights",
@@ -23,6 +25,33 @@ BOUND_BY: Final = {
 """What limits, in words."""
 
 
+@dataclass(frozen=True)
+class Pools:
+    """GPUs of a plan whose prompts are read in a pool of their own.
+
+    Attributes:
+        decode, prefill: GPUs of either pool.
+        workers: prefill workers; each: GPUs of one of them.
+        other: name of the prefill accelerator; empty where it is the decode pool's own.
+    """
+
+    decode: int
+    prefill: int
+    workers: int
+    each: int
+    other: str
+
+
+def pools(plan: Plan) -> Pools | None:
+    """The two pools of a sized plan; None where prompts are read on the replicas, or nothing is sized."""
+    setting = resolve(plan.scenario)
+    if setting.pool is None or plan.gpus is None or plan.replicas is None:
+        return None
+    decode, each = plan.replicas * plan.gpus_per_replica, round(setting.pool.devices)
+    other = "" if setting.pool.gpu.id == setting.gpu.id else setting.pool.gpu.name
+    return Pools(decode, plan.gpus - decode, (plan.gpus - decode) // each, each, other)
+
+
 def answer(plan: Plan) -> str:
     """One sentence (or two) that answers the planner's question; what is missing and by how much when it does not fit."""
     if not plan.fits:
@@ -32,7 +61,7 @@ def answer(plan: Plan) -> str:
     if not plan.engine_ok:
         return f"Fits in memory, but {_engine(plan)} does not serve it: {_reason(plan)}."
     if not plan.meets_sla:
-        return f"Fits in memory, but breaks the promise{_late(plan)}"
+        return f"Fits in memory, but breaks the SLA{_late(plan)}"
     if plan.batch > plan.b_max:
         admits = f"admits {whole(plan.b_max)} concurrent requests per replica, not {whole(plan.batch)}"
         return f"Fits in memory, but {_engine(plan)} {admits}."
@@ -49,7 +78,9 @@ def devices(plan: Plan) -> str:
     many = f"{whole(plan.gpus_per_replica)} × {accelerator(plan.scenario.gpu).name}"
     s = plan.scenario
     name = layout_name(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp)
-    return f"{many} ({name})" if name else many
+    if not name:
+        return many
+    return f"{many[:-1]}, {name})" if many.endswith(")") else f"{many} ({name})"
 
 
 def _capacity(plan: Plan) -> str:
@@ -62,20 +93,27 @@ def _capacity(plan: Plan) -> str:
 
 def _service(plan: Plan) -> str:
     spare = f" ({whole(plan.scenario.spare)} spare)" if plan.scenario.spare else ""
-    apart = plan.scenario.prefill == "disaggregated"
-    pool = f" and a prefill pool ({whole(plan.gpus)} devices in all)" if apart else ""
-    return f"{_counted(plan.replicas or 0, 'replica')}{spare} of {devices(plan)}{pool} {_load(plan)}{_cost(plan)}"
+    apart = pools(plan)
+    pool = f"{_prefill(apart)}: {show(plan.gpus, 'GPUs')}" if apart else ""
+    kind = "decode replica" if apart else "replica"
+    return f"{_counted(plan.replicas or 0, kind)}{spare} of {devices(plan)}{pool} {_load(plan)}{_cost(plan)}"
+
+
+def _prefill(apart: Pools) -> str:
+    """The prefill pool beside the decode replicas; its accelerator is named where it is another one."""
+    other = f" × {apart.other}" if apart.other else ""
+    return f" and {_counted(apart.workers, 'prefill worker')} of {whole(apart.each)}{other}"
 
 
 def _load(plan: Plan) -> str:
     """What the replicas do: serve the requests asked for, how much of them that takes, or what they could carry."""
     serving = (plan.replicas or 0) - plan.scenario.spare
-    one, s = plan.replicas == 1, plan.scenario
+    one, s = plan.replicas == 1 and plan.scenario.prefill != "disaggregated", plan.scenario
     if plan.output_tok_s is None:
         return "gives one token a request" if one else "give one token a request"
     carried = plan.output_tok_s * serving / s.osl
     if s.qps == 0:
-        usable = f"{show(carried * s.load)} requests/s at {s.load:.0%} load"
+        usable = f"{show(carried * s.load)} requests/s at {percent(s.load)} load"
         return f"{'gives' if one else 'give'} {show(plan.output_tok_s * serving, 'output tokens/s')} ({usable})"
     return f"{'serves' if one else 'serve'} {decimal(s.qps)} requests/s"
 
@@ -95,7 +133,7 @@ def _missing(plan: Plan) -> str:
         return _no_room(plan)
     inside = plan.weights_bytes + plan.activation_bytes + plan.runtime_bytes
     needed = inside if inside > plan.usable_bytes else inside + plan.graph_bytes
-    need = f"{gigabytes(needed)} per device and {gigabytes(plan.usable_bytes)} are usable"
+    need = f"{gigabytes(needed)} per GPU and {gigabytes(plan.usable_bytes)} are usable"
     weights = f"weights alone {gigabytes(plan.weights_bytes)}"
     return f"Does not fit. Weights and the engine need {need} ({weights}): {gigabytes(needed - plan.usable_bytes)} are missing."
 
@@ -111,10 +149,10 @@ def _no_room(plan: Plan) -> str:
 
 
 def _late(plan: Plan) -> str:
-    """Which promise is broken, and by how much."""
+    """Which part of the SLA is broken, and by how much."""
     s = plan.scenario
     misses = [
-        f"{name} is {show(value, 'ms')} and {show(promise, 'ms')} are promised ({show(value - promise, 'ms')} too long)"
+        f"{name} is {show(value, 'ms')}, the SLA {show(promise, 'ms')} ({show(value - promise, 'ms')} too long)"
         for name, value, promise in (("TTFT", plan.ttft_ms, s.sla_ttft_ms), ("TPOT", plan.tpot_ms, s.sla_tpot_ms))
         if value is not None and value > promise
     ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +13,7 @@ from planner.catalog.version import catalogue_version
 from planner.nearest import keeping_tp
 from planner.plan import CurvePoint, Note, Plans
 from planner.setting import Setting
+from planner.specs.scenario import Scenario
 from planner.units import show, whole
 
 LOADED_TTFT = 2.0
@@ -18,6 +21,39 @@ LOADED_TTFT = 2.0
 
 Curve: TypeAlias = tuple[CurvePoint, ...]
 """TPOT over batch of one replica, by batch."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where a replica runs at the asked request rate.
+
+    Attributes:
+        batch: concurrent requests, at least 1.
+        tpot_ms: TPOT there [ms].
+        share: of the throughput at the operating batch.
+    """
+
+    batch: int
+    tpot_ms: float
+    share: float
+
+
+def running(asked: Scenario, replicas: float, full: float, curve: Sequence[CurvePoint]) -> Running | None:
+    """Where each serving replica runs at the asked rate; None where no rate is asked or nothing serves it.
+
+    Args:
+        asked: the scenario.
+        replicas: all of them, spares too.
+        full: output tokens/s of one at its operating batch.
+        curve: TPOT over batch of one replica, by batch.
+    """
+    serving = replicas - asked.spare
+    if asked.qps == 0 or not serving >= 1.0 or not curve:
+        return None
+    wanted, batches = asked.qps * asked.osl / serving, [point.batch for point in curve]
+    batch = float(np.interp(wanted, [point.output_tok_s for point in curve], batches))
+    tpot = float(np.interp(batch, batches, [point.tpot_ms for point in curve]))
+    return Running(max(round(batch), 1), tpot, wanted / full)
 
 
 def doubts(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
@@ -97,17 +133,14 @@ def _overloaded(setting: Setting, row: Plans) -> tuple[Note, ...]:
 def _rate(setting: Setting, row: Plans, curve: Curve) -> tuple[Note, ...]:
     """The batch and TPOT at which replicas run at the asked rate, below the operating batch; and a load above the asked one."""
     asked = setting.scenario
-    serving = float(row.replicas[0]) - asked.spare
-    if asked.qps == 0 or not serving >= 1.0 or not curve:
+    here = running(asked, float(row.replicas[0]), float(row.output_tok_s[0]), curve)
+    if here is None:
         return ()
-    wanted, full = asked.qps * asked.osl / serving, float(row.output_tok_s[0])
-    batch = float(np.interp(wanted, [point.output_tok_s for point in curve], [point.batch for point in curve]))
-    tpot = float(np.interp(batch, [point.batch for point in curve], [point.tpot_ms for point in curve]))
-    point = f"{whole(max(round(batch), 1))} requests at a TPOT of {show(tpot, 'ms')}"
-    text = f"At the asked rate each replica runs about {point}: {show(wanted / full, '%')} of its throughput."
+    point = f"{show(here.batch, 'requests')} at a TPOT of {show(here.tpot_ms, 'ms')}"
+    text = f"At the asked rate each replica runs about {point}: {show(here.share, '%')} of its throughput."
     notes = [Note("at_rate", text, "qps")]
-    if wanted > asked.load * full * (1 + 1e-9):
-        over = f"The fixed replicas run at {show(wanted / full, '%')} of their throughput, above load = {asked.load:g}."
+    if here.share > asked.load * (1 + 1e-9):
+        over = f"The fixed replicas run at {show(here.share, '%')} of their throughput, above load = {asked.load:g}."
         notes.insert(0, Note("over_load", over, "fix_replicas"))
     return tuple(notes)
 

@@ -38,6 +38,30 @@ def nearest_fit(scenario: Scenario) -> Scenario | None:
     return next((found for change in _changes(setting) if (found := _fitting(plain, change)) is not None), None)
 
 
+@functools.lru_cache(maxsize=256)
+def nearest_keeping(scenario: Scenario) -> Scenario | None:
+    """The scenario with as little changed as makes it fit and keep its SLA: layout, else weights, else accelerator.
+
+    Tried are the tensor-parallel degrees up to `LARGEST_TP` of every change that `nearest_fit` knows; None when none keeps it.
+
+    Raises:
+        CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
+    """
+    plain = scenario.with_(pp=1, dp=1, ep=1, cp=1, dcp=1, at_batch=None, **_own_worker(scenario))
+    changes = _changes(resolve(plain))
+    return next((found for change in changes if (found := _keeping(plain, change)) is not None), None)
+
+
+def _keeping(plain: Scenario, change: dict[str, str]) -> Scenario | None:
+    """The scenario with one change, at the smallest TP that keeps the SLA; None when none does."""
+    try:
+        changed = plain.with_(**change)
+        tp = keeping_tp(resolve(changed))
+        return None if tp is None else changed.with_(tp=tp)
+    except HeadroomError:
+        return None
+
+
 def _own_worker(scenario: Scenario) -> dict[str, None]:
     """A named prefill worker that cannot hold the model is left to the planner."""
     pool = resolve(scenario).pool

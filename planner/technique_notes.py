@@ -14,7 +14,7 @@ from planner.serving.speculative import expected_tokens
 from planner.setting import Setting
 from planner.specs.layout import Layout, layout, layout_name
 from planner.specs.model import ExpertFFN
-from planner.units import gigabytes, show, whole
+from planner.units import gigabytes, percent, show, whole
 from planner.work import ONE
 
 
@@ -69,10 +69,10 @@ def _draft(setting: Setting) -> Iterator[Note]:
     held = (
         "its prediction layers are loaded and cache too"
         if memory.own
-        else f"a draft model of {memory.share:.0%} of the model's weights and cache is loaded"
+        else f"a draft model of {percent(memory.share)} of the model's weights and cache is loaded"
     )
     text = (
-        f"A verification yields {yields:.2f} tokens if {draft.accept:.0%} of draft tokens are accepted: an assumption, "
+        f"A verification yields {yields:.2f} tokens if {percent(draft.accept)} of draft tokens are accepted: an assumption, "
         f"which depends on the workload; {held}."
     )
     yield Note("draft", text, "accept")
@@ -127,8 +127,8 @@ def _worker(pool: Pool) -> str:
 def _pool_text(pool: Pool, moved: Transfer, workers: float) -> str:
     """What the pool is and what a prompt's way through it takes."""
     seconds, exposed, links = (float(c.reshape(-1)[0]) for c in (moved.seconds, moved.exposed, moved.links))
-    kind = "scale-up links" if moved.scale_up else "NICs"
-    reached = f"{links:.0f} {kind} at {moved.efficiency:.0%} of {moved.bandwidth / 1e9:,.0f} GB/s"
+    kind = f"{'scale-up link' if moved.scale_up else 'NIC'}{'' if round(links) == 1 else 's'}"
+    reached = f"{links:.0f} {kind} at {percent(moved.efficiency)} of {moved.bandwidth / 1e9:,.0f} GB/s"
     return (
         f"Prefill pool: {whole(workers)} {'worker' if workers == 1 else 'workers'} of {_worker(pool)}, "
         f"{show(pool.busy * 1e3, 'ms')} of a worker each prompt. The cache of a prompt ({gigabytes(moved.cache_bytes)}) takes "

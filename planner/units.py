@@ -123,6 +123,11 @@ def _duration(seconds: float) -> str:
     return f"{significant(seconds * 1e3)} ms" if short else f"{significant(seconds)} s"
 
 
+def percent(share: float) -> str:
+    """A share as somebody chose it, in percent: no digit more than was written; its space does not break."""
+    return f"{round(share * 100, 3):g}\u00a0%"
+
+
 def _percent(share: float) -> str:
     return f"{significant(share * 100)} %"
 

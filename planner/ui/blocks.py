@@ -14,7 +14,7 @@ from planner.notes import MEDIAN
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
-from planner.ui import charts, curve_chart, data, show, words
+from planner.ui import charts, curve_chart, data, show, tile_words, words
 from planner.ui.link import anchor
 from planner.ui.marks import draw
 from planner.ui.show import Tone
@@ -60,50 +60,52 @@ def beside(plan: Plan) -> None:
         _link(found[0], say("open_twin"), found[1])
 
 
-def _nearest(plan: Plan) -> tuple[str, Scenario] | None:
-    """Where to go when the plan does not fit, or no batch keeps its SLA."""
+def _nearest(plan: Plan) -> tuple[str, Scenario | None] | None:
+    """Where to go when the plan does not fit, or no batch keeps its SLA; a sentence alone where nothing was found."""
     if any(note.code == "nearest_fit" for note in plan.notes):
         return words.nearest(plan.scenario)
     if plan.fits and plan.engine_ok and not plan.meets_sla and plan.b_max_sla == 0:
-        found = words.nearest(plan.scenario)
-        return found if found is not None and "keeps" in found[0] else None
+        return words.keeping(plan.scenario)
     return None
 
 
-def _link(text: str, label: str, scenario: Scenario) -> None:
-    """A sentence of ours and a same-tab link; the address is made of validated values and escaped."""
-    st.html(f'<p style="margin:0">{escape(text)} {show.anchor(anchor(scenario), label)}</p>')
+def _link(text: str, label: str, scenario: Scenario | None) -> None:
+    """A sentence of ours and, where it leads somewhere, a same-tab link; the address is of validated values and escaped."""
+    link = "" if scenario is None else f" {show.anchor(anchor(scenario), label)}"
+    st.html(f'<p style="margin:0">{escape(show.typeset(text))}{link}</p>')
 
 
 def tiles(plan: Plan) -> None:
     """The five figures."""
     served = plan.fits and plan.tpot_ms is not None
     with st.grid(5, min_column_width=150, gap="small", key="tiles"):
-        show.tile(say("tile_gpus"), whole(plan.gpus) if served else DASH, words.replicas(plan), source=say("why_gpus"))
+        show.tile(say("tile_gpus"), whole(plan.gpus) if served else DASH, tile_words.gpus(plan), source=say("why_gpus"))
         batch = whole(plan.batch) if served else DASH
-        show.tile(say("tile_batch"), batch, words.batch_limit(plan), source=words.why_batch(plan))
-        late = plan.tpot_ms is not None and plan.tpot_ms > plan.scenario.sla_tpot_ms
-        tone: Tone = "inverse" if late else "off"
-        show.tile(say("tile_tpot"), shown(plan.tpot_ms, "ms"), words.margin(plan), tone, words.why_tpot(plan))
+        show.tile(say("tile_batch"), batch, tile_words.batch(plan), source=tile_words.why_batch(plan))
+        _tpot(plan)
         none: Tone = "off" if plan.meets_sla else "inverse"
-        show.tile(say("tile_rate"), words.rate(plan), words.throughput(plan), none, say("why_rate"))
-        show.tile(say("tile_cost"), shown(plan.usd_per_m_goodput, "$"), words.hourly(plan), source=say("why_cost"))
+        show.tile(say("tile_rate"), tile_words.rate(plan), tile_words.throughput(plan), none, say("why_rate"))
+        show.tile(say("tile_cost"), shown(plan.usd_per_m_goodput, "$"), tile_words.hourly(plan), source=say("why_cost"))
+
+
+def _tpot(plan: Plan) -> None:
+    """The tile of TPOT, in the tone of a warning where it or TTFT breaks the SLA."""
+    slow = plan.tpot_ms is not None and plan.tpot_ms > plan.scenario.sla_tpot_ms
+    tone: Tone = "inverse" if slow or tile_words.first_token_late(plan) else "off"
+    show.tile(say("tile_tpot"), shown(plan.tpot_ms, "ms"), tile_words.tpot(plan), tone, tile_words.why_tpot(plan))
 
 
 def memory(plan: Plan) -> None:
     """What a GPU's memory holds."""
-    with show.card(say("memory"), "card_memory"):
+    with show.card(say("memory"), "card_memory", stretch=True):
         show.finding(words.memory(plan))
         draw(charts.memory(mode()), data.memory(plan), say("memory_alt"))
         show.figures(say("memory"), data.MEMORY_HEADER, data.memory_table(plan))
 
 
 def curve(plan: Plan) -> None:
-    """TPOT over batch; where nothing can be served, what other layouts hold."""
-    if not plan.curve:
-        layouts(plan)
-        return
-    with show.card(say("curve"), "card_curve"):
+    """TPOT over batch."""
+    with show.card(say("curve"), "card_curve", stretch=True):
         show.finding(words.curve(plan))
         draw(curve_chart.curve(mode()), data.curve(plan), say("curve_alt"))
         st.caption(show.plain(words.marks(plan)))
@@ -149,12 +151,17 @@ def cost(plan: Plan) -> None:
 
 
 def notes(plan: Plan) -> None:
-    """Warnings, assumptions and sources."""
+    """Warnings and remarks."""
     with show.card(say("notes"), "card_notes"):
         if said := _remarks(plan):
             show.lines(said)
         else:
             show.finding(say("no_notes"))
+
+
+def grounds(plan: Plan) -> None:
+    """What the plan rests on: assumptions, sources, and the way to its arithmetic."""
+    with show.card(say("grounds"), "card_grounds"):
         show.behind(say("assumptions"), "_assumptions", lambda: show.lines(plan.assumptions))
         show.behind(say("sources"), "_sources", lambda: _sources(plan))
         if TRUST.exists():

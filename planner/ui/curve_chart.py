@@ -14,7 +14,11 @@ ROWS: Final = 3
 
 ROW_PIXELS: Final = 16
 HEAD_PIXELS: Final = ROWS * ROW_PIXELS + 6
-MILLISECONDS: Final = [float(f"{digit}e{power}") for power in range(-2, 6) for digit in (1, 2, 5)]
+DIGITS: Final = ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9))
+"""Leading digits of ticks: few where the axis spans decades, more the less it spans, so that three at least are shown."""
+
+SPANS: Final = (20, 4)
+"""Largest over smallest time from which on the first digits do, and the second."""
 
 
 @cache
@@ -32,13 +36,22 @@ def _batch_axis(ink: Palette) -> Spec:
 
 
 def _time_axis(ink: Palette, field: str) -> Spec:
-    scale_axis = axis(ink, "TPOT (ms)", values=MILLISECONDS, format=",~r", labelOverlap="greedy")
+    scale_axis = axis(ink, "TPOT (ms)", values={"expr": _ticks()}, format=",~r", labelOverlap="greedy")
     return {
         "field": field,
         "type": "quantitative",
         "scale": {"type": "log", "nice": False, "padding": 12, "rangeMax": HEAD_PIXELS},
         "axis": scale_axis,
     }
+
+
+def _ticks() -> str:
+    """Ticks by the span of the axis, worked out where the chart is drawn: the specification stays the same."""
+    few, some, many = (
+        [float(f"{digit * 10**power:.6g}") for power in range(-2, 6) for digit in digits] for digits in DIGITS
+    )
+    span = "domain('y')[1] / domain('y')[0]"
+    return f"{span} > {SPANS[0]} ? {few} : {span} > {SPANS[1]} ? {some} : {many}"
 
 
 def _band(ink: Palette) -> Spec:
@@ -78,12 +91,19 @@ def _promise(ink: Palette) -> list[Spec]:
 
 
 def _limits(ink: Palette) -> list[Spec]:
-    """The largest batch under each limit as a dotted rule that ends at its label, one row each above the plot."""
+    """The largest batch under each limit as a rule that ends at its label, a row each above the plot; the binding one is bold."""
     x = {"field": "batch", "type": "quantitative"}
     rules = {
         "data": {"name": "limits"},
-        "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 2, "color": ink.ink},
-        "encoding": {"x": x, "y": {"value": {"expr": f"datum.row * {ROW_PIXELS} + 2"}}, "y2": {"value": "height"}},
+        "mark": {"type": "rule"},
+        "encoding": {
+            "x": x,
+            "y": {"value": {"expr": f"datum.row * {ROW_PIXELS} + 2"}},
+            "y2": {"value": "height"},
+            "color": _by_rank([ink.ink, ink.host]),
+            "strokeWidth": _by_rank([2.5, 1.25]),
+            "strokeDash": _by_rank([[2, 3], [6, 4]]),
+        },
     }
     beside = {"align": {"expr": "datum.side"}, "dx": {"expr": "datum.side === 'left' ? 6 : -6"}, "baseline": "middle"}
     middle = {"expr": f"datum.row * {ROW_PIXELS} + {ROW_PIXELS // 2}"}
@@ -93,6 +113,12 @@ def _limits(ink: Palette) -> list[Spec]:
         "encoding": {"x": x, "y": {"value": middle}, "text": {"field": "label"}},
     }
     return [rules, labels]
+
+
+def _by_rank(values: list[object]) -> Spec:
+    """A look for the limit that binds first, and one for those that lie beyond it."""
+    scale = {"domain": ["first", "later"], "range": values}
+    return {"field": "binds", "type": "nominal", "scale": scale, "legend": None}
 
 
 def _symbol(shape: str, size: int, fill: str, edge: str, width: float) -> Spec:

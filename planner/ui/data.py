@@ -41,6 +41,12 @@ MILLISECONDS_SHOWN = 1000.0
 LABEL_ROWS = 3
 """Rows above the TPOT curve for the labels of its limits."""
 
+CLOSE = 0.1
+"""Share of a chart's width (some 40 pixels) below which two limits have one label."""
+
+ROOM_FOR_TWO = 0.5
+"""Share of a chart's width that the label of several limits needs."""
+
 PARTS = pa.schema(
     [
         ("part", pa.string()),
@@ -62,6 +68,7 @@ LIMITS = pa.schema(
         ("label", pa.string()),
         ("row", pa.int64()),
         ("side", pa.string()),
+        ("binds", pa.string()),
     ]
 )
 OVERRUN = pa.schema([("start", pa.float64()), ("end", pa.float64()), ("label", pa.string())])
@@ -185,21 +192,48 @@ def _measured(p: MeasuredPoint) -> Row:
 
 
 def _limits(plan: Plan) -> list[Row]:
-    """The largest batch under each limit, where it lies on the axis; nothing for a limit of zero."""
+    """The largest batch under each limit, where it lies on the axis, and whether it binds; nothing for a limit of zero."""
     furthest = max((point.batch for point in plan.curve), default=1)
     found = [(plan.b_max_sla, "by SLA"), (plan.b_max_kv, "by KV cache")]
     if plan.b_max < min(plan.b_max_sla, plan.b_max_kv):
         found.append((plan.b_max, "by engine"))
-    shown = sorted((batch, f"{whole(batch)} {name}") for batch, name in found if 1 <= batch <= furthest)
-    places = _places([log(batch) / log(max(furthest, 2)) for batch, _ in shown])
-    return [(*limit, *place) for limit, place in zip(shown, places, strict=True)]
+    shown = sorted(limit for limit in found if 1 <= limit[0] <= furthest)
+    groups = _neighbours([log(batch) / log(max(furthest, 2)) for batch, _ in shown])
+    room = ROOM_FOR_LABEL if len(groups) == len(shown) else ROOM_FOR_TWO
+    places = _places([sum(group.values()) / len(group) for group in groups], room)
+    return [
+        (float(shown[at][0]), label, *place, "first" if shown[at][0] == plan.b_max else "later")
+        for group, place in zip(groups, places, strict=True)
+        for at, label in _labels([shown[at] for at in group], list(group), place[1])
+    ]
 
 
-def _places(shares: Sequence[float]) -> list[tuple[int, str]]:
-    """Row and side of each label, from the left: a rule ends at its own label's row, so that it crosses no other label."""
+def _neighbours(shares: Sequence[float]) -> list[dict[int, float]]:
+    """Marks from the left, by their place in the list, those that are close together in one group."""
+    groups: list[dict[int, float]] = []
+    for at, share in enumerate(shares):
+        if groups and share - max(groups[-1].values()) < CLOSE:
+            groups[-1][at] = share
+        else:
+            groups.append({at: share})
+    return groups
+
+
+def _labels(limits: Sequence[tuple[int, str]], at: Sequence[int], side: str) -> list[tuple[int, str]]:
+    """The limits of a group with its one label, which stands at the group's outer mark so that it crosses none."""
+    said = ", ".join(f"{whole(batch)} {name}" for batch, name in limits)
+    outer = at[-1] if side == "left" else at[0]
+    return [(each, said if each == outer else "") for each in at]
+
+
+def _places(shares: Sequence[float], room: float = ROOM_FOR_LABEL) -> list[tuple[int, str]]:
+    """Row and side of each label, from the left: a rule ends at its own label's row, so that it crosses no other label.
+
+    A label takes `room` of the width.
+    """
     first = LABEL_ROWS - len(shares)
-    left = [at for at, share in enumerate(shares) if share < ROOM_FOR_LABEL]
-    if shares and left and shares[-1] <= 1 - ROOM_FOR_LABEL:
+    left = [at for at, share in enumerate(shares) if share < room]
+    if shares and left and shares[-1] <= 1 - room:
         left = list(range(len(shares)))
     right = [at for at in reversed(range(len(shares))) if at not in left]
     rows_of = {at: first + row for row, at in enumerate([*left, *right])}

@@ -1,11 +1,12 @@
 """A line chart with levels, limits, points and the nearest answer to the pointer; constant, as all specifications are.
 
-Datasets: `lines` and `points` (x, y, series), `levels` (level, label, place), `limits` (limit, label, toward) and
+Datasets: `lines` and `points` (x, y, series), `levels` (level, label, place), `limits` (limit, label, toward, row) and
 `stops` (x, from, to, and the texts of the tooltip).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +16,9 @@ from planner.ui.theme import Palette
 DASHES: Final = ([1, 0], [7, 4], [2, 3], [9, 3, 2, 3])
 HEAD_PIXELS: Final = 20
 """Height above a plot for the label of a limit."""
+
+ROW_PIXELS: Final = 16
+"""Height of one more row of labels."""
 
 
 @dataclass(frozen=True)
@@ -28,23 +32,24 @@ class Scale:
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its name and its hue; its dash follows from its place."""
+    """A line: its name, its hue and its dash (none: that of its place)."""
 
     name: str
     hue: str
+    dash: Sequence[int] = ()
 
 
-def channel(ink: Palette, field: str, scale: Scale, *, vertical: bool = False) -> Spec:
-    """A channel on one scale."""
+def channel(ink: Palette, field: str, scale: Scale, *, vertical: bool = False, head: int = HEAD_PIXELS) -> Spec:
+    """A channel on one scale; a vertical one leaves room for labels above the plot."""
     grid = {"grid": vertical, "ticks": not vertical}
     if not scale.ticks:
-        linear = {"zero": True, "nice": True, "padding": 4, "rangeMax": HEAD_PIXELS}
+        linear = {"zero": True, "nice": True, "padding": 4, "rangeMax": head}
         shown = axis(ink, scale.title, format=scale.form, tickCount=5, **grid)
         return {"field": field, "type": "quantitative", "scale": linear, "axis": shown}
     log: dict[str, Any] = {
         "type": "log",
         "nice": False,
-        **({"padding": 10, "rangeMax": HEAD_PIXELS} if vertical else {}),
+        **({"padding": 10, "rangeMax": head} if vertical else {}),
     }
     shown = axis(ink, scale.title, values=list(scale.ticks), format=scale.form, labelOverlap="greedy", **grid)
     return {"field": field, "type": "quantitative", "scale": log, "axis": shown}
@@ -58,9 +63,11 @@ def lines(
     tips: dict[str, str],
     *,
     quiet: bool = False,
+    rows: int = 1,
 ) -> Spec:
     """Lines over batch or context, levels and limits with labels, a point or more, and the nearest answer to the pointer."""
-    x, y = channel(ink, "x", scales[0]), channel(ink, "y", scales[1], vertical=True)
+    head = HEAD_PIXELS + ROW_PIXELS * (rows - 1)
+    x, y = channel(ink, "x", scales[0]), channel(ink, "y", scales[1], vertical=True, head=head)
     names = [each.name for each in series]
     scale = {"domain": names, "range": [each.hue for each in series]}
     look = (
@@ -69,7 +76,10 @@ def lines(
         else {**legend(ink, columns=2), "symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 300}
     )
     colour = {"field": "series", "type": "nominal", "scale": scale, "legend": look}
-    dash = {**colour, "scale": {"domain": names, "range": [list(each) for each in DASHES[: len(names)]]}}
+    dash = {
+        **colour,
+        "scale": {"domain": names, "range": [list(each.dash or DASHES[at]) for at, each in enumerate(series)]},
+    }
     curves = {
         "data": {"name": "lines"},
         "mark": {"type": "line", "strokeWidth": 2.5},
@@ -80,7 +90,7 @@ def lines(
         "mark": {"type": "point", "filled": True, "size": 120, "opacity": 1, "stroke": ink.paper, "strokeWidth": 2},
         "encoding": {"x": x, "y": y, "color": {**colour, "legend": None}},
     }
-    return chart(ink, height, [curves, *_levels(ink, y), *_limits(ink, x), points, *_hover(ink, tips)])
+    return chart(ink, height, [curves, *_levels(ink, y), *_limits(ink, x), points, *_hover(ink, tips, head)])
 
 
 def _levels(ink: Palette, y: Spec) -> list[Spec]:
@@ -111,7 +121,7 @@ def _limits(ink: Palette, x: Spec) -> list[Spec]:
     rule = {
         "data": {"name": "limits"},
         "mark": {"type": "rule", "strokeDash": [1, 3], "strokeWidth": 2, "color": ink.ink},
-        "encoding": {"x": field, "y": {"value": 2}, "y2": {"value": "height"}},
+        "encoding": {"x": field, "y": {"value": {"expr": f"datum.row * {ROW_PIXELS} + 2"}}, "y2": {"value": "height"}},
     }
     beside = {
         "align": {"expr": "datum.toward"},
@@ -121,12 +131,16 @@ def _limits(ink: Palette, x: Spec) -> list[Spec]:
     label = {
         "data": {"name": "limits"},
         "mark": {**text(ink.ink), **beside},
-        "encoding": {"x": {"field": "limit", "type": "quantitative"}, "y": {"value": 8}, "text": {"field": "label"}},
+        "encoding": {
+            "x": {"field": "limit", "type": "quantitative"},
+            "y": {"value": {"expr": f"datum.row * {ROW_PIXELS} + 8"}},
+            "text": {"field": "label"},
+        },
     }
     return [rule, label]
 
 
-def _hover(ink: Palette, tips: dict[str, str]) -> list[Spec]:
+def _hover(ink: Palette, tips: dict[str, str], head: int) -> list[Spec]:
     """The nearest stop answers the pointer, wherever in the plot it is: its stripe shows, and says what is there."""
     select = {"type": "point", "on": "pointerover", "clear": "pointerout", "fields": ["x"]}
     return [
@@ -137,7 +151,7 @@ def _hover(ink: Palette, tips: dict[str, str]) -> list[Spec]:
             "encoding": {
                 "x": {"field": "from", "type": "quantitative"},
                 "x2": {"field": "to"},
-                "y": {"value": HEAD_PIXELS},
+                "y": {"value": head},
                 "y2": {"value": "height"},
                 "opacity": {"condition": {"param": "near", "empty": False, "value": 0.14}, "value": 0},
                 "tooltip": [tip(*pair) for pair in tips.items()],

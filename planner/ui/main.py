@@ -31,6 +31,7 @@ def run() -> None:
         layout="wide",
         initial_sidebar_state=SIDEBAR_PIXELS,
     )
+    st.html(HERE / "assets" / "style.css")
     st.logo(str(HERE / "assets" / f"logo-{mode()}.png"), size="large")
     page = st.navigation(_pages(), position="top")
     if _reads_link():

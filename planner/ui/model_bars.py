@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import sqrt
 from typing import Final
 
 import pyarrow as pa
@@ -31,8 +30,8 @@ KINDS: Final = {
     "embedding": ("Embedding", FAMILIES[5]),
     "head": ("Output head", FAMILIES[5]),
     "norms": ("Norms, biases", FAMILIES[6]),
-    "mtp": ("Multi-token prediction", FAMILIES[7]),
-    "vision": ("Vision tower", FAMILIES[7]),
+    "mtp": (FAMILIES[7], FAMILIES[7]),
+    "vision": (FAMILIES[8], FAMILIES[8]),
     "weights": ("All weights", FAMILIES[2]),
 }
 """Name and family of each part of a model."""
@@ -42,7 +41,7 @@ SHORT: Final = {
     "used": "Experts, used",
     "idle": "Experts, idle",
     "shared": "Shared",
-    "mtp": "MTP",
+    "mtp": "Multi-token\nprediction",
 }
 """Names where there is room for one word or two."""
 
@@ -68,6 +67,12 @@ def parameters(found: Anatomy) -> Datasets:
     heads = [(BARS[0], f"{billions(found.total)} parameters"), (BARS[1], f"{billions(found.active)} used by a token")]
     bars = pa.schema([("bar", pa.string()), ("label", pa.string())])
     return {"parts": rows(schema(("start", "end", "middle"), PART_TEXTS), parts), "bars": rows(bars, heads)}
+
+
+def families(found: Anatomy) -> tuple[str, ...]:
+    """What the bars of a model are coloured by: families that it has, in the order of the bars."""
+    held = {KINDS[part.name][1] for part in found.parts}
+    return tuple(family for family in FAMILIES if family in held)
 
 
 def _bar(bar: str, parts: list[tuple[str, int]], total: int) -> list[Row]:
@@ -120,28 +125,25 @@ def parameter_table(found: Anatomy) -> list[Row]:
 def phases(found: Anatomy) -> Datasets:
     """The two passes and the ridge on one axis."""
     passes = dict(zip(PHASES, (found.prompt, found.decode), strict=True))
-    spots = [found.roof.ridge, *(each.intensity for each in passes.values())]
-    middle = sqrt(min(spots) * max(spots))
     points = [
-        (each.intensity, float(at), name, *_said(each, name, middle, found))
-        for at, (name, each) in enumerate(passes.items())
+        (each.intensity, float(at), name, *_said(each, name, found)) for at, (name, each) in enumerate(passes.items())
     ]
-    corner = (found.roof.ridge, f"ridge {significant(found.roof.ridge)}", _toward(found.roof.ridge, middle))
+    corner = (found.roof.ridge, f"ridge {significant(found.roof.ridge)}", "left")
     return {
         "phases": rows(schema(("x", "row"), PHASE_TEXTS), points),
         "ridge": rows(LABELS, [corner]),
     }
 
 
-def _said(phase: Phase, name: str, middle: float, found: Anatomy) -> Row:
+def _said(phase: Phase, name: str, found: Anatomy) -> Row:
     label = f"{name} {significant(phase.intensity)}"
     numbers = (show(phase.flops / 1e12, "TFLOP"), gigabytes(phase.moved), show(phase.intensity, "FLOP/B"))
-    return (label, _toward(phase.intensity, middle), *numbers, side_of(phase, found))
+    return (label, _toward(phase, found), *numbers, side_of(phase, found))
 
 
-def _toward(spot: float, middle: float) -> str:
-    """Where a label begins, so that it stays within the plot."""
-    return "left" if spot <= middle else "right"
+def _toward(phase: Phase, found: Anatomy) -> str:
+    """Where a label begins: it stands on the far side of its mark from the ridge, whose rule would strike it through."""
+    return "left" if phase.intensity >= found.roof.ridge else "right"
 
 
 def side_of(phase: Phase, found: Anatomy) -> str:

@@ -16,7 +16,9 @@ TABLE_PIXELS = 300
 def headline(found: Anatomy) -> None:
     """The answer, and what was asked."""
     show.answer(model_words.answer(found))
+    show.finding(model_words.step(found))
     st.caption(show.plain(model_words.context(found)))
+    st.caption(show.plain(model_words.shape(found)))
     if found.routing is None:
         st.caption(show.plain(model_words.no_experts(found)))
 
@@ -25,7 +27,11 @@ def parameters(found: Anatomy) -> None:
     """Where the parameters are."""
     with show.card(say("parameters"), "card_parameters"):
         show.finding(model_words.parameters(found))
-        draw(model_charts.parameters(mode()), model_bars.parameters(found), say("parameters_alt"))
+        draw(
+            model_charts.parameters(mode(), model_bars.families(found)),
+            model_bars.parameters(found),
+            say("parameters_alt"),
+        )
         show.figures(say("parameters"), model_bars.PARAMETER_HEADER, model_bars.parameter_table(found))
         st.caption(show.plain(model_words.counted(found)))
 
@@ -62,7 +68,7 @@ def reads(found: Anatomy) -> None:
     """What a sequence reads and stores over context."""
     with show.card(say("reads"), "card_reads"):
         show.finding(model_words.reads(found))
-        draw(model_charts.reads(mode()), model_data.reads(found), say("reads_alt"))
+        draw(model_charts.reads(mode(), model_data.kinds(found)), model_data.reads(found), say("reads_alt"))
         formats = {f"{name}, MB": "%,.2f" for name in model_charts.READS}
         show.behind(
             say("table"), "_reads_table",

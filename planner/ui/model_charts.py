@@ -6,13 +6,13 @@ from functools import cache
 from typing import Final
 
 from planner.ui.curve_chart import BATCHES
-from planner.ui.line_chart import Scale, Series, channel, lines
+from planner.ui.line_chart import DASHES, Scale, Series, channel, lines
 from planner.ui.marks import Spec, axis, chart, legend, text, tip
 from planner.ui.theme import Mode, Palette, palette
 
 FAMILIES: Final = (
     "Attention", "Sparse index", "Dense FFN, shared experts", "Routed experts, used", "Routed experts, idle",
-    "Embedding, head", "Router, norms", "MTP, vision",
+    "Embedding, head", "Router, norms", "Multi-token prediction", "Vision tower",
 )  # fmt: skip
 """What the parameter bars are coloured by, in the order of the bars."""
 
@@ -27,16 +27,22 @@ PHASES: Final = ("Prefill", "Decode")
 LENGTHS: Final = [2**power for power in range(7, 25)]
 DIGITS: Final = [float(f"{digit}e{power}") for power in range(-3, 8) for digit in (1, 2, 5)]
 BAR_PIXELS: Final = 44
+LABEL_PIXELS: Final = 96
+"""Room for a label beyond the outermost marks."""
+
+MARKS: Final = 3
+"""Contexts that are marked for a model with a sparse index: the scenario's, the knee, and where index reads overtake."""
 
 
 BATCH: Final = Scale("Batch: decoding sequences of a replica", tuple(BATCHES), ",d")
 
 
 @cache
-def parameters(shown: Mode) -> Spec:
-    """All parameters and those that a token uses, each as one bar cut by what they are for."""
+def parameters(shown: Mode, families: tuple[str, ...] = FAMILIES) -> Spec:
+    """All parameters and those that a token uses, each as one bar cut by what they are for; only what there is has a name."""
     ink = palette(shown)
-    hues = [ink.weights, ink.kv, ink.prompt, ink.experts, ink.free, ink.host, ink.machinery, ink.promise]
+    hue = (ink.weights, ink.kv, ink.prompt, ink.experts, ink.free, ink.host, ink.machinery, ink.promise, ink.muted)
+    hues = [hue[FAMILIES.index(family)] for family in families]
     y: Spec = {"field": "bar", "type": "nominal", "scale": {"domain": list(BARS), "padding": 0}, "axis": None}
     x = {
         "type": "quantitative",
@@ -54,7 +60,7 @@ def parameters(shown: Mode) -> Spec:
             "color": {
                 "field": "family",
                 "type": "nominal",
-                "scale": {"domain": list(FAMILIES), "range": hues},
+                "scale": {"domain": list(families), "range": hues},
                 "legend": legend(ink, columns=2),
             },
             "tooltip": [tip(*pair) for pair in tips.items()],
@@ -65,7 +71,7 @@ def parameters(shown: Mode) -> Spec:
 
 def _names(ink: Palette, y: Spec) -> Spec:
     """Names on the parts that have room for one."""
-    on = [ink.on_weights, *[ink.on_kv] * 3, ink.on_free, *[ink.on_kv] * 3]
+    on = [ink.on_weights, *[ink.on_kv] * 3, ink.on_free, *[ink.on_kv] * 3, ink.paper]
     colour = {
         "field": "family",
         "type": "nominal",
@@ -99,7 +105,7 @@ def experts(shown: Mode) -> Spec:
     ink = palette(shown)
     tips = {"at": "Batch", "experts": "Experts hit in a layer", "weights": "Weights read", "token": "Per sequence"}
     return lines(
-        ink, 190, (BATCH, Scale("Experts hit in a layer")), [Series("Experts hit", ink.experts)], tips, quiet=True
+        ink, 236, (BATCH, Scale("Experts hit in a layer")), [Series("Experts hit", ink.experts)], tips, quiet=True
     )
 
 
@@ -109,7 +115,7 @@ def weights(shown: Mode) -> Spec:
     ink = palette(shown)
     tips = {"at": "Batch", "experts": "Experts hit in a layer", "weights": "Weights read", "token": "Per sequence"}
     return lines(
-        ink, 190, (BATCH, Scale("GB of weights a step")), [Series("Weights read", ink.weights)], tips, quiet=True
+        ink, 236, (BATCH, Scale("GB of weights a step")), [Series("Weights read", ink.weights)], tips, quiet=True
     )
 
 
@@ -123,17 +129,17 @@ def intensity(shown: Mode) -> Spec:
 
 
 @cache
-def reads(shown: Mode) -> Spec:
-    """Cache bytes that a sequence reads in a step, and what it stores, over context."""
+def reads(shown: Mode, kinds: tuple[str, ...] = READS) -> Spec:
+    """Cache bytes that a sequence reads in a step, and what it stores, over context; only what a model has has a line."""
     ink = palette(shown)
-    hues = (ink.kv, ink.machinery, ink.prompt, ink.ink)
-    series = [Series(name, hue) for name, hue in zip(READS, hues, strict=True)]
+    hues = dict(zip(READS, (ink.kv, ink.machinery, ink.prompt, ink.ink), strict=True))
+    series = [Series(name, hues[name], DASHES[READS.index(name)]) for name in kinds]
     tips = {"at": "Context, tokens", "kv": READS[0], "index": READS[1], "state": READS[2], "stored": READS[3]}
     scales = (
         Scale("Context: tokens behind a sequence", tuple(LENGTHS), ",d"),
         Scale("MB a sequence (10⁶ bytes)", tuple(DIGITS)),
     )
-    return lines(ink, 270, scales, series, tips)
+    return lines(ink, 270, scales, series, tips, rows=MARKS if READS[1] in kinds else 1)
 
 
 @cache
@@ -150,6 +156,7 @@ def phases(shown: Mode) -> Spec:
     """A prompt and a decode step on one axis of intensity, either side of the ridge."""
     ink = palette(shown)
     x = channel(ink, "x", Scale("FLOP per byte", tuple(DIGITS)))
+    x["scale"] |= {"padding": LABEL_PIXELS}
     colour = {"field": "phase", "type": "nominal", "legend": None}
     hues, shapes = [ink.prompt, ink.weights], ["square", "circle"]
     rule = {

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from planner.anatomy import Anatomy
 from planner.anatomy_steps import Reads, Steps
-from planner.ui.data import Row, rows
+from planner.ui.data import LABEL_ROWS, Row, rows
 from planner.ui.marks import Datasets
 from planner.ui.model_charts import EVERYTHING, FILLS, READS, WEIGHTS_ONLY
 from planner.units import DASH, GB, gigabytes, show, significant, whole
@@ -33,7 +33,9 @@ TEXTS: Final = {
 
 LINES: Final = pa.schema([("x", pa.float64()), ("y", pa.float64()), ("series", pa.string())])
 LEVELS: Final = pa.schema([("level", pa.float64()), ("label", pa.string()), ("place", pa.string())])
-LIMITS: Final = pa.schema([("limit", pa.float64()), ("label", pa.string()), ("toward", pa.string())])
+LIMITS: Final = pa.schema(
+    [("limit", pa.float64()), ("label", pa.string()), ("toward", pa.string()), ("row", pa.int64())]
+)
 
 
 def schema(numbers: Sequence[str], words: Sequence[str]) -> pa.Schema:
@@ -141,9 +143,32 @@ def reads(found: Anatomy) -> Datasets:
     lines = [row for name, curve in curves.items() if curve.any() for row in _line(found.reads.context, curve, name)]
     here = {name: float(curve[0]) / MEGA for name, curve in named_reads(found.reads_here).items()}
     points = [(found.context, mb, name) for name, mb in here.items() if mb]
-    limits = [_limit(found.context, f"context {whole(found.context)}", found.reads.context)]
+    limits = _marks(found)
     stops = _stops(found.reads.context, _reads_texts(found.reads))
     return _datasets(lines, stops, "reads", limits=limits, points=points)
+
+
+def kinds(found: Anatomy) -> tuple[str, ...]:
+    """What a model reads or stores, by the name that the chart gives it."""
+    return tuple(name for name, curve in named_reads(found.reads).items() if curve.any())
+
+
+def _marks(found: Anatomy) -> list[Row]:
+    """Contexts that matter: the scenario's, the knee of sparse attention, where its index overtakes.
+
+    A rule begins at its own label's row, so labels that reach far over other marks stand above theirs.
+    """
+    shown = [(found.context, f"context {whole(found.context)}")]
+    if READS[1] not in kinds(found):
+        return [_limit(*shown[0], found.reads.context)]
+    if found.knee is not None:
+        shown.append((float(found.knee), f"knee at {whole(found.knee)}"))
+    if found.overtaken is not None:
+        shown.append((found.overtaken, f"index ahead from {significant(found.overtaken)}"))
+    limits = [_limit(*mark, found.reads.context) for mark in sorted(shown)]
+    right = [limit for limit in reversed(limits) if limit[2] == "right"]
+    ordered = [*right, *(limit for limit in limits if limit[2] == "left")]
+    return [(*limit[:3], LABEL_ROWS - len(ordered) + row) for row, limit in enumerate(ordered)]
 
 
 def named_reads(reads: Reads) -> dict[str, Column]:
@@ -222,7 +247,7 @@ def _stops(x: Column, texts: Sequence[Row]) -> list[Row]:
 
 def _limit(at: float, label: str, x: Column) -> Row:
     """A limit's label on the side with room."""
-    return at, label, "left" if log(at / x[0]) < 0.5 * log(x[-1] / x[0]) else "right"
+    return at, label, "left" if log(at / x[0]) < 0.5 * log(x[-1] / x[0]) else "right", 0
 
 
 def _powers(batch: Column) -> list[int]:

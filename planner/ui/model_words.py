@@ -16,11 +16,20 @@ ALL: Final = 0.9995
 
 
 def answer(found: Anatomy) -> str:
-    """The model in a sentence or two."""
-    size = f"{billions(found.total)} parameters"
-    used = f"{billions(found.active)} active" if found.routing else "no experts"
+    """The model in two sentences that can be said aloud."""
+    used = f"each token uses {billions(found.active)}" if found.routing else "no experts"
+    return f"{billions(found.total)} parameters, {used}. Decoding is {bound(found)}."
+
+
+def step(found: Anatomy) -> str:
+    """A step at the batch that is looked at, and what all figures of the page are for."""
     ratio = show(float(found.here.intensity[0]), "FLOP/B")
-    return f"{size}, {used}. At batch {whole(found.batch)} a step reads {share(found)} at {ratio}: {bound(found)}."
+    where = "On one imaginary device that holds all of the model, one token a sequence"
+    limit = f"; no batch exceeds {significant(found.limit)}" if found.never else ""
+    return (
+        f"{where}: at batch {whole(found.batch)} a step reads {share(found)} at {ratio}{limit}. "
+        f"The ridge of {found.setting.gpu.name} is {significant(found.roof.ridge)}."
+    )
 
 
 def share(found: Anatomy) -> str:
@@ -30,14 +39,24 @@ def share(found: Anatomy) -> str:
 
 
 def bound(found: Anatomy) -> str:
-    """Which side of the ridge a step is on, and up to which batch."""
+    """Which side of the ridge decoding is on, and up to which batch."""
     if found.never:
-        return f"memory-bound at every batch (at most {significant(found.limit)}, the ridge is {significant(found.roof.ridge)})"
+        return "memory-bound at every batch"
     if found.crossing is None:
-        return f"memory-bound beyond batch {whole(LARGEST_BATCH)}"
+        return f"memory-bound up to batch {whole(LARGEST_BATCH)} and beyond"
     if found.batch < found.crossing:
         return f"memory-bound up to batch {whole(found.crossing - 1)}"
     return f"compute-bound from batch {whole(found.crossing)} on"
+
+
+def shape(found: Anatomy) -> str:
+    """Layers, cache a token and the longest context, in one line."""
+    model = found.setting.model
+    longest = "not stated" if model.max_len is None else f"{whole(model.max_len)} tokens"
+    layers = f"{whole(model.layers)} layer{'' if model.layers == 1 else 's'}"
+    indexers = f"{whole(found.indexers)} of them with an index of their own" if found.indexers else ""
+    cache = f"{significant(found.token_bytes / 1e3)} kB of cache a token ({found.setting.scenario.kv})"
+    return " · ".join(filter(None, (layers, indexers, cache, f"longest context {longest}")))
 
 
 def context(found: Anatomy) -> str:
@@ -189,7 +208,18 @@ def reads(found: Anatomy) -> str:
     )
     read = [f"{megabytes(float(size[0]))} {name}" for name, size in sizes if size[0]]
     stored = megabytes(float(here.stored[0]))
-    return f"At {spaced(found.context)} tokens a sequence reads {joined(read)} a step and stores {stored}."
+    first = f"At {spaced(found.context)} tokens a sequence reads {joined(read)} a step and stores {stored}."
+    return " ".join(filter(None, (first, chosen(found))))
+
+
+def chosen(found: Anatomy) -> str:
+    """How sparse attention bounds what is read, and where its index reads more; empty without an index."""
+    if found.knee is None:
+        return ""
+    knee = f"Attention reads at most {whole(found.knee)} of the tokens behind it"
+    if found.overtaken is None:
+        return f"{knee}."
+    return f"{knee}; beyond {significant(found.overtaken)} tokens its index reads more than it does."
 
 
 def joined(parts: list[str]) -> str:

@@ -16,7 +16,9 @@ from planner.ui.link import anchor
 from planner.ui.text import language, say
 from planner.ui.theme import mode
 
-ROW: Final = "display:flex;flex-wrap:wrap;justify-content:space-between;column-gap:1.5rem;padding:.15rem 0"
+ROW: Final = (
+    "display:flex;flex-wrap:wrap;justify-content:space-between;column-gap:1.5rem;min-height:28px;align-items:center"
+)
 """An entry: the preset to the left, its real twin to the right."""
 
 

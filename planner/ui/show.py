@@ -18,12 +18,18 @@ from planner.units import DASH
 Tone = Literal["off", "normal", "inverse"]
 ROW_PIXELS: Final = 29
 MARKUP: Final = re.compile(r"[\\`*_\[\]<>$~:^|&@]|^[#+=-]|(?<=www)\.", re.IGNORECASE)
+PERCENT: Final = re.compile(r"(?<=\d) ?%(?![0-9A-Fa-f])")
 NUMBERED: Final = re.compile(r"^(\s*\d+)([.)])(?=\s|$)")
 
 
+def typeset(text: str) -> str:
+    """Text in which every percentage is written alike: with a space that does not break."""
+    return PERCENT.sub("\u00a0%", text)
+
+
 def plain(text: str) -> str:
-    """Text with every character that Markdown could take for markup made literal."""
-    return NUMBERED.sub(r"\1\\\2", MARKUP.sub(r"\\\g<0>", text))
+    """Text as it is typeset, with every character that Markdown could take for markup made literal."""
+    return NUMBERED.sub(r"\1\\\2", MARKUP.sub(r"\\\g<0>", typeset(text)))
 
 
 def answer(text: str) -> None:
@@ -66,9 +72,9 @@ def tile(label: str, value: str, remark: str, tone: Tone = "off", source: str | 
 
 
 @contextmanager
-def card(title: str, key: str) -> Iterator[None]:
-    """A bordered part of the page with its heading."""
-    with st.container(border=True, height="stretch", key=key):
+def card(title: str, key: str, *, stretch: bool = False) -> Iterator[None]:
+    """A bordered part of the page with its heading; it ends where it ends, or stretches to its neighbour's height."""
+    with st.container(border=True, height="stretch" if stretch else "content", key=key):
         st.header(title, anchor=False)
         yield
 
@@ -109,10 +115,10 @@ def figures(
 def terms(rows: Sequence[tuple[str, str]]) -> None:
     """Terms and what is said of each, below it: for texts too long to stand side by side."""
     said = "".join(
-        f'<dt style="font-weight:600">{escape(term)}</dt><dd style="margin:0 0 .6rem">{escape(text)}</dd>'
+        f'<dt style="font-weight:600">{escape(term)}</dt><dd style="margin:0 0 .6rem">{escape(typeset(text))}</dd>'
         for term, text in rows
     )
-    st.html(f'<dl style="margin:0;font-size:.93rem;overflow-wrap:anywhere">{said}</dl>')
+    st.html(f'<dl style="margin:0;padding:0;font-size:.93rem;overflow-wrap:anywhere">{said}</dl>')
 
 
 def _cells(texts: Sequence[str], words: frozenset[int], title: bool = False) -> str:
@@ -126,7 +132,7 @@ def _cells(texts: Sequence[str], words: frozenset[int], title: bool = False) -> 
     ]
     names = ['th scope="col"' if title else 'th scope="row"' if at == 0 else "td" for at in range(len(texts))]
     return "".join(
-        f'<{tag} style="{look};text-align:{side}">{escape(text)}</{tag[:2]}>'
+        f'<{tag} style="{look};text-align:{side}">{escape(typeset(text))}</{tag[:2]}>'
         for tag, side, text in zip(names, sides, texts, strict=True)
     )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from planner.answer import BOUND_BY, devices
+from planner.answer import devices
 from planner.candidates import candidates
 from planner.evaluate import evaluate
 from planner.measured import measured_points
-from planner.nearest import nearest_fit
+from planner.nearest import LARGEST_TP, nearest_fit, nearest_keeping
 from planner.notes import MEDIAN
 from planner.plan import Plan
 from planner.setting import resolve
@@ -20,16 +20,13 @@ from planner.ui.charts import GROUPS
 from planner.ui.data import KEEPS, asked, bound_of, layout_table, of_group
 from planner.ui.presets import twin_of
 from planner.ui.text import label_of
-from planner.units import DASH, gigabytes, show, whole
+from planner.units import DASH, gigabytes, percent, show, whole
 
 LOOSER = 1.5
 """How much longer a TPOT is tried, to say what the promise costs."""
 
 CHANGES = ("engine", "weights", "pp", "dp", "ep", "cp", "dcp")
 """Fields in which the nearest plan that fits may differ, beside its devices."""
-
-SHORT = {"engine": "engine", "layout": "layout"}
-"""What limits, where there is room for one word."""
 
 SAME = 0.005
 """Gain in throughput below which it is none."""
@@ -39,7 +36,7 @@ def context(plan: Plan) -> str:
     """What was asked, in one line."""
     setting, s = resolve(plan.scenario), plan.scenario
     demand = f"{decimal(s.qps)} requests/s" if s.qps else "one replica"
-    cached = f", {s.prefix:.0%} from cache" if s.prefix else ""
+    cached = f", {percent(s.prefix)} from cache" if s.prefix else ""
     mean = "" if s.sla_pct == MEDIAN else " (judged on means)"
     return " · ".join(
         (
@@ -54,64 +51,6 @@ def context(plan: Plan) -> str:
     )
 
 
-def margin(plan: Plan) -> str:
-    """Distance to the promised TPOT."""
-    if plan.tpot_ms is None:
-        return DASH
-    gap = plan.scenario.sla_tpot_ms - plan.tpot_ms
-    return f"{show(abs(gap), 'ms')} {'under' if gap >= 0 else 'over'} SLA"
-
-
-def batch_limit(plan: Plan) -> str:
-    """What limits the batch."""
-    if not plan.fits or plan.tpot_ms is None:
-        return DASH
-    return "as asked" if plan.binds == "none" else f"limited by {SHORT.get(plan.binds, BOUND_BY[plan.binds])}"
-
-
-def replicas(plan: Plan) -> str:
-    """How the GPUs come about."""
-    if not plan.fits or plan.tpot_ms is None or plan.replicas is None:
-        return f"{whole(plan.gpus_per_replica)} per replica"
-    return f"{whole(plan.replicas)} replica{'' if plan.replicas == 1 else 's'} of {whole(plan.gpus_per_replica)}"
-
-
-def throughput(plan: Plan) -> str:
-    """Output tokens of all replicas, or that none of them count."""
-    if plan.output_tok_s is None:
-        return DASH
-    if not plan.meets_sla:
-        return "none within the SLA"
-    whole_rate = plan.output_tok_s * ((plan.replicas or 0) - plan.scenario.spare)
-    if plan.scenario.qps == 0:
-        return f"{show(whole_rate, 'tok/s')} in all"
-    return f"{show(plan.scenario.qps * plan.scenario.osl)} of {show(whole_rate, 'tok/s')} used"
-
-
-def rate(plan: Plan) -> str:
-    """Output tokens a second of one GPU of a serving replica: good ones, or, when the SLA is broken, those there are."""
-    if plan.output_tok_s is None or plan.meets_sla:
-        return show(plan.goodput_tok_s_gpu, "tok/s")
-    return show(plan.output_tok_s / plan.gpus_per_replica, "tok/s")
-
-
-def hourly(plan: Plan) -> str:
-    """Dollars an hour of all GPUs."""
-    return DASH if plan.usd_per_hour is None else f"{show(plan.usd_per_hour, '$')} an hour"
-
-
-def why_batch(plan: Plan) -> str:
-    """Where the batch comes from."""
-    limits = f"by SLA ({whole(plan.b_max_sla)}), by KV cache ({whole(plan.b_max_kv)}) and by the engine's own limits"
-    return f"The smallest of the largest batches {limits}."
-
-
-def why_tpot(plan: Plan) -> str:
-    """The band of the estimate, and TTFT."""
-    band = f"80 % band {show(plan.tpot_low_ms, 'ms')} to {show(plan.tpot_high_ms, 'ms')}"
-    return f"{band}. TTFT {show(plan.ttft_ms, 'ms')}, queues not in it."
-
-
 def memory(plan: Plan) -> str:
     """What the memory bar shows."""
     if not plan.fits and plan.kv_pool_bytes <= 0:
@@ -120,7 +59,7 @@ def memory(plan: Plan) -> str:
     if plan.binds == "layout" and not plan.fits:
         return "There is no such layout; the parts are what plain division would give."
     tokens = f"{whole(plan.kv_capacity_tokens_rank)} tokens{' per rank' if plan.scenario.dp > 1 else ''}"
-    requests = f"{whole(plan.b_max_kv)} requests of full length ({whole(plan.b_max_kv_mean)} at mean length)"
+    requests = f"{show(plan.b_max_kv, 'requests')} of full length ({whole(plan.b_max_kv_mean)} at mean length)"
     return f"The KV pool of {gigabytes(plan.kv_pool_bytes)} holds {tokens}: {requests}."
 
 
@@ -133,7 +72,7 @@ def curve(plan: Plan) -> str:
     first = "The SLA" if by_sla <= by_kv else "The KV cache"
     if plan.b_max < min(by_sla, by_kv):
         first = f"The engine's own limit of {whole(plan.b_max)}"
-    return f"{first} binds first: {whole(by_sla)} requests by SLA, {whole(by_kv)} by KV cache. {ttft}"
+    return f"{first} binds first: {show(by_sla, 'requests')} by SLA, {whole(by_kv)} by KV cache. {ttft}"
 
 
 def marks(plan: Plan) -> str:
@@ -142,7 +81,7 @@ def marks(plan: Plan) -> str:
     public = f" Triangles: {points} public measurement{'' if points == 1 else 's'} of it." if points else ""
     band = plan.tpot_low_ms != plan.tpot_high_ms
     line = "Line: estimate, with its 80 % band." if band else "Line: estimate."
-    return f"{line} Dot: this plan. Dotted: the largest batch under each limit.{public}"
+    return f"{line} Dot: this plan. Upright: the largest batch under each limit, bold the one that binds.{public}"
 
 
 def layouts(plan: Plan) -> str:
@@ -182,7 +121,7 @@ def cost(plan: Plan) -> str:
         return "No cost is shown: no price is known."
     if not plan.meets_sla:
         return "No token is within the SLA, so good tokens have no price."
-    return f"{whole(plan.gpus)} GPUs for {show(plan.usd_per_hour, '$')} an hour."
+    return f"{show(plan.gpus, 'GPUs')} for {show(plan.usd_per_hour, '$')} an hour."
 
 
 def costs(plan: Plan) -> list[tuple[str, str]]:
@@ -222,10 +161,24 @@ def nearest(scenario: Scenario) -> tuple[str, Scenario] | None:
     if found is None or found == scenario:
         return None
     row = evaluate(found, candidates(layout(found.tp, found.pp, found.dp, found.ep, found.cp, found.dcp)))
-    changed = [f"{label_of(f)} {getattr(found, f)}" for f in CHANGES if getattr(found, f) != getattr(scenario, f)]
-    said = ", ".join((f"{whole(found.tp)}\u00a0×\u00a0{resolve(found).gpu.name}", *changed))
     kept = "keeps the SLA" if row.meets_sla[0] else "fits, though it breaks the SLA"
-    return f"The nearest plan that {kept}: {said}.", found
+    return f"The nearest plan that {kept}: {_changed(scenario, found)}.", found
+
+
+@lru_cache(maxsize=256)
+def keeping(scenario: Scenario) -> tuple[str, Scenario | None]:
+    """The nearest plan that keeps an SLA which this one breaks at every batch; what was tried where there is none."""
+    found = nearest_keeping(scenario)
+    if found is None:
+        tried = f"tensor parallelism up to {LARGEST_TP}, other weights and larger GPUs of the same maker"
+        return f"No plan was found that keeps the SLA. Tried: {tried}.", None
+    return f"The nearest plan that keeps the SLA: {_changed(scenario, found)}.", found
+
+
+def _changed(scenario: Scenario, found: Scenario) -> str:
+    """Devices of the nearest plan, and what else it changes."""
+    other = [f"{label_of(f)} {getattr(found, f)}" for f in CHANGES if getattr(found, f) != getattr(scenario, f)]
+    return ", ".join((f"{whole(found.tp)}\u00a0×\u00a0{resolve(found).gpu.name}", *other))
 
 
 @lru_cache(maxsize=256)
@@ -238,6 +191,6 @@ def twin(scenario: Scenario) -> tuple[str, Scenario] | None:
     start = f"The real {resolve(real).model.name}, measured speeds"
     if not row.fits[0]:
         return f"{start}: does not fit.", real
-    batch, kv = whole(float(row.batch[0])), whole(float(row.b_max_kv[0]))
+    batch, kv = show(float(row.batch[0]), "requests"), whole(float(row.b_max_kv[0]))
     money = show(float(row.usd_per_m_goodput[0]), "$/M good tokens")
-    return f"{start}: TPOT {show(float(row.tpot_ms[0]), 'ms')} at {batch} requests, {kv} by KV cache, {money}.", real
+    return f"{start}: TPOT {show(float(row.tpot_ms[0]), 'ms')} at {batch}, {kv} by KV cache, {money}.", real

@@ -57,9 +57,13 @@ def titles(at: AppTest) -> list[str]:
 def test_glm_tells_the_article() -> None:
     at = opened(GLM)
     page = said(at)
-    assert heading(at).startswith("753 B parameters, 40.3 B active. At batch 128 a step reads 98.3 % of the weights")
-    assert "19.0 FLOP/B: memory-bound at every batch (at most 141, the ridge is 591)" in heading(at)
+    assert heading(at) == "753 B parameters, each token uses 40.3 B. Decoding is memory-bound at every batch."
     for words in (
+        "On one imaginary device that holds all of the model",
+        "at batch 128 a step reads 98.3 % of the weights at 19.0 FLOP/B; no batch exceeds 141.",
+        "The ridge of H100 SXM 80 GB is 591.",
+        "78 layers · 21 of them with an index of their own · 95.2 kB of cache a token (bf16) · longest context 1,048,576 tokens",
+        "Attention reads at most 2,048 of the tokens behind it; beyond 34,200 tokens its index reads more than it does.",
         "40.3 GB at batch 1, 480 GB at batch 32, 730 GB at batch 128",
         "hits 252 of 256 experts",
         "GB a step = 17.649 + 2.831 · experts hit",
@@ -200,6 +204,43 @@ def test_the_limit_is_drawn_where_it_is_below_the_ridge(query: str, labels: set[
     assert tables["limits"].num_rows == (0 if query == GLM else 1)
 
 
+def test_an_index_overtakes_where_its_keys_weigh_as_much_as_the_chosen_latents() -> None:
+    """78 layers read 2,048 latents of 576 numbers of 2 bytes; 21 indexers read 256 bytes a token: equal at 34,231."""
+    found = anatomy_of(from_link(GLM))
+    assert found.knee == 2048
+    assert found.overtaken == pytest.approx(78 * 2048 * 576 * 2 / (21 * 256), rel=1e-6)
+    assert (anatomy_of(from_link(LATENT)).knee, anatomy_of(from_link(LATENT)).overtaken) == (None, None)
+    assert model_words.chosen(anatomy_of(from_link(DENSE))) == ""
+
+
+def test_no_mark_of_the_cache_chart_crosses_a_label() -> None:
+    """A rule begins at its own row: whatever stands left of a label that reaches left begins below it."""
+    for query in (GLM, "model=glm-5.2&weights=fp8&tp=8&gpu=b200-sxm", "model=deepseek-v3.2&weights=fp8&isl=200&tp=8"):
+        marks = model_data.reads(anatomy_of(from_link(query)))["limits"].to_pylist()
+        assert sorted(mark["row"] for mark in marks) == list(range(3 - len(marks), 3))
+        for mark in (mark for mark in marks if mark["toward"] == "right"):
+            assert all(other["row"] > mark["row"] for other in marks if other["limit"] < mark["limit"])
+
+
+@pytest.mark.parametrize("query", LINKS.values(), ids=LINKS)
+def test_legends_name_only_what_the_model_has(query: str) -> None:
+    found = anatomy_of(from_link(query))
+    drawn = model_data.reads(found)["lines"]["series"].to_pylist()
+    assert set(model_data.kinds(found)) == set(drawn)
+    spec = model_charts.reads("light", model_data.kinds(found))
+    assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == list(dict.fromkeys(drawn))
+    families = {row["family"] for row in model_bars.parameters(found)["parts"].to_pylist()}
+    assert set(model_bars.families(found)) == families
+
+
+@pytest.mark.parametrize("query", LINKS.values(), ids=LINKS)
+def test_labels_of_passes_stand_away_from_the_ridge(query: str) -> None:
+    tables = model_bars.phases(anatomy_of(from_link(query)))
+    (ridge,) = tables["ridge"]["x"].to_pylist()
+    for row in tables["phases"].to_pylist():
+        assert row["toward"] == ("left" if row["x"] >= ridge else "right")
+
+
 def test_both_bars_are_filled_and_name_every_part() -> None:
     found = anatomy_of(from_link(GLM))
     parts = model_bars.parameters(found)["parts"].to_pylist()
@@ -222,7 +263,7 @@ def shown_page(page: Page) -> Page:
 def test_what_a_person_sees(open_page: Callable[..., Page]) -> None:
     page = shown_page(open_page(f"?{GLM}"))
     harness.settle(page, charts=7)
-    assert page.locator("h1").first.inner_text().startswith("753 B parameters, 40.3 B active.")
+    assert page.locator("h1").first.inner_text().startswith("753 B parameters, each token uses 40.3 B.")
     assert dict(parse_qsl(page.url.partition("?")[2]))["model"] == "glm-5.2", "the page changed the address"
     drawn = page.get_by_test_id("stVegaLiteChart")
     words = [drawn.nth(at).text_content() or "" for at in range(7)]
@@ -232,7 +273,10 @@ def test_what_a_person_sees(open_page: Callable[..., Page]) -> None:
     assert "all 742 GB" in words[2]
     assert "ridge 591 FLOP/B" in words[3]
     assert "limit with cache 141" in words[3]
-    assert "context 131,072" in words[4]
+    assert all(mark in words[4] for mark in ("context 131,072", "knee at 2,048", "index ahead from 34,200"))
+    assert "State" not in words[4]
+    assert "Multi-token prediction" in words[0]
+    assert "MTP" not in words[0]
     assert "mean 64 tokens at 2,048" in words[5]
     drawn.nth(3).scroll_into_view_if_needed()
     box = drawn.nth(3).bounding_box()

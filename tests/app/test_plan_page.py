@@ -50,19 +50,24 @@ def opened(query: str = "", sections: bool = False, open_parts: tuple[str, ...] 
 def heading(at: AppTest) -> str:
     """The page's first words, escapes undone."""
     (title,) = at.title
-    return title.value.replace("\\", "")
+    return read(title.value)
+
+
+def read(text: str) -> str:
+    """Text as a reader sees it: escapes undone; a space that does not break looks like any other."""
+    return text.replace("\\", "").replace("\u00a0", " ")
 
 
 def said(at: AppTest) -> str:
     """All text of the page, escapes undone."""
     blocks = [block.value for kind in (at.title, at.header, at.markdown, at.caption) for block in kind]
     tiles = [f"{tile.label} {tile.value} {tile.delta}" for tile in at.metric]
-    return "\n".join([*blocks, *tiles]).replace("\\", "")
+    return read("\n".join([*blocks, *tiles]))
 
 
 def test_the_answer_comes_first_and_is_the_planners_own_sentence() -> None:
     at = opened(HALF)
-    assert heading(at) == answer(plan_of(from_link(HALF)))
+    assert heading(at) == read(answer(plan_of(from_link(HALF))))
     assert at.main.children[0].type == "title"
 
 
@@ -98,7 +103,7 @@ def test_the_specification_stays_when_an_input_changes() -> None:
     before = [chart.proto.spec for chart in at.get("vega_lite_chart")]
     at.number_input(key="sla_tpot_ms").set_value(40.0).run()
     assert [chart.proto.spec for chart in at.get("vega_lite_chart")] == before
-    assert heading(at) == answer(plan_of(from_link(HALF + "&sla_tpot_ms=40")))
+    assert heading(at) == read(answer(plan_of(from_link(HALF + "&sla_tpot_ms=40"))))
 
 
 def test_a_plan_that_does_not_fit_says_what_is_missing_and_links_to_the_nearest_that_does() -> None:
@@ -121,7 +126,7 @@ def test_a_textbook_preset_has_the_real_model_beside_it() -> None:
 def test_every_preset_opens_and_is_its_own_scenario(item: object) -> None:
     at = opened(f"preset={item.id}")
     assert state_of(at) == item.scenario
-    assert heading(at) == answer(plan_of(item.scenario))
+    assert heading(at) == read(answer(plan_of(item.scenario)))
     assert "preset" not in at.query_params
 
 
@@ -370,7 +375,11 @@ def test_plain_text_cannot_become_markup() -> None:
     for hostile in markup:
         assert show.plain(hostile).replace("\\", "") == hostile
         assert "\\" in show.plain(hostile)
-    assert show.plain("49.9 ms, 80 % of 3.5") == "49.9 ms, 80 % of 3.5"
+    assert show.plain("49.9 ms, 8 of 3.5") == "49.9 ms, 8 of 3.5"
+
+
+def test_every_percentage_is_written_alike() -> None:
+    assert show.plain("80 % and 80% and 8.5%") == "80\u00a0% and 80\u00a0% and 8.5\u00a0%"
 
 
 def test_the_inline_script_of_the_installed_streamlit_is_the_one_allowed() -> None:

@@ -13,7 +13,7 @@ from planner.formula import number
 from planner.share import to_link
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
-from planner.ui import trust_speeds, trust_tables
+from planner.ui import trust_limits, trust_speeds, trust_tables
 from planner.ui.trust_limits import headline, without_title
 from tests.app import browser as harness
 
@@ -59,6 +59,11 @@ def code(at):
 def main(at):
     """What the page says, its literal characters as a reader sees them."""
     return "\n".join(each.value for each in [*at.main.markdown, *at.main.caption, *at.main.info]).replace("\\", "")
+
+
+def tables(at):
+    """Tables of the page's documents, as HTML."""
+    return "".join(block.proto.body for block in at.main.get("html"))
 
 
 @pytest.mark.parametrize("id", preset_ids())
@@ -127,10 +132,12 @@ def test_the_catalogue_counts_what_it_has(trust):
 
 
 def test_limits_show_both_documents(trust, root):
-    text = main(trust(section="limits"))
+    at = trust(section="limits")
+    text = main(at)
     assert "Accepted, but judged on means" in text
     if (root / "docs" / "VALIDATION.md").exists():
-        assert "90th percentile" in text
+        assert "90th percentile" in tables(at)
+    assert "<dt" in tables(at)
 
 
 def test_only_the_chosen_section_is_drawn(trust):
@@ -153,7 +160,7 @@ def test_a_section_is_drawn_fast(trust, best_of, section):
 # --- tables -----------------------------------------------------------------------------------------
 
 
-def tables():
+def facts():
     return (
         trust_tables.model_table(), trust_tables.accelerator_table(), trust_tables.accelerator_numbers(),
         trust_tables.price_table(), trust_tables.engine_table(), trust_tables.preset_table(),
@@ -163,14 +170,14 @@ def tables():
 
 
 def test_every_table_of_facts_has_source_and_date():
-    for table in tables():
+    for table in facts():
         assert (table["Date"] != "").all()
         if "Source" in table:
             assert (table["Source"] != "").all(), table.columns[0]
 
 
 def test_no_text_cell_is_empty_or_says_none():
-    for table in tables():
+    for table in facts():
         texts = table.drop(columns=["Notes", "Note", "Published as"], errors="ignore").select_dtypes("str")
         for name in texts:
             assert not texts[name].isin(["", "None", "nan"]).any(), name
@@ -204,6 +211,29 @@ def test_a_document_is_shown_without_its_title_and_without_links_into_the_reposi
     text = "# Title\n\n<!-- made -->\nSee [this](OTHER.md) and [that](https://example.org).\n\n## Next\n\nMore."
     assert headline(text) == "See this and [that](https://example.org)."
     assert without_title(text).endswith("More.")
+
+
+def test_tables_of_words_stack_and_tables_of_figures_scroll(monkeypatch):
+    monkeypatch.setattr(trust_limits, "mode", lambda: "light")
+    words = trust_limits.table("| what | errs towards |\n|---|---|\n| a `b` | <i> 5% |")
+    assert words.startswith("<dl")
+    assert "flex-wrap:wrap" in words
+    assert ">b</code>" in words
+    assert "&lt;i&gt; 5\u00a0%" in words
+    figures = trust_limits.table("| what | points |\n|---|--:|\n| TPOT | 2,002 |")
+    assert "overflow-x:auto" in figures
+    assert 'tabindex="0"' in figures
+    assert '<th scope="row"' in figures
+    assert "2,002" in figures
+
+
+def test_no_cell_of_a_document_is_lost():
+    for name in ("LIMITS.md", "VALIDATION.md"):
+        text = trust_limits.document(name)
+        pieces = trust_limits.parts(text)
+        assert sum(part.count("|") for is_table, part in pieces if is_table) >= text.count("\n|")
+        kept = [line for _, part in pieces for line in part.splitlines() if line.strip()]
+        assert kept == [line for line in text.splitlines() if line.strip()]
 
 
 # --- browser ----------------------------------------------------------------------------------------

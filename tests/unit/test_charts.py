@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 import vl_convert
 
+from planner.catalog.scenarios import Preset, preset, presets
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 from planner.ui import charts, curve_chart, data
@@ -94,6 +95,39 @@ def test_both_limits_and_the_operating_point_are_on_the_curve() -> None:
     (point,) = sets["point"].to_pylist()
     assert (point["batch"], point["tpot"]) == (plan.batch, pytest.approx(plan.tpot_ms, rel=1e-6))
     assert sets["promise"].to_pylist() == [{"ms": 50.0, "label": "SLA 50 ms"}]
+
+
+def test_close_limits_share_a_label_that_names_the_binding_one_first() -> None:
+    """198 and 320 requests are a twelfth of the axis apart: one label, at the left one, and only it is bold."""
+    rows = data.curve(plan_of(preset("llama70b-pd").scenario))["limits"].to_pylist()
+    assert [(row["batch"], row["label"], row["binds"]) for row in rows] == [
+        (198, "198 by KV cache, 320 by SLA", "first"),
+        (320, "", "later"),
+    ]
+    assert len({row["row"] for row in rows}) == 1
+
+
+@pytest.mark.parametrize(
+    ("shares", "groups"),
+    [([], []), ([0.2, 0.8], [[0], [1]]), ([0.2, 0.25, 0.8], [[0, 1], [2]]), ([0.2, 0.28, 0.36], [[0, 1, 2]])],
+)
+def test_marks_closer_than_a_tenth_are_neighbours(shares: list[float], groups: list[list[int]]) -> None:
+    assert [list(group) for group in data._neighbours(shares)] == groups
+
+
+def test_a_label_of_several_limits_stands_outside_of_them() -> None:
+    limits = [(10, "by SLA"), (11, "by KV cache")]
+    assert data._labels(limits, [0, 1], "right") == [(0, "10 by SLA, 11 by KV cache"), (1, "")]
+    assert data._labels(limits, [0, 1], "left") == [(0, ""), (1, "10 by SLA, 11 by KV cache")]
+
+
+@pytest.mark.parametrize("item", presets(), ids=lambda item: item.id)
+def test_the_time_axis_has_three_ticks(item: Preset) -> None:
+    if not plan_of(item.scenario).curve:
+        return
+    svg = vl_convert.vegalite_to_svg({**whole("curve", item.scenario, "light"), "width": 380})
+    labels = [part for part in svg.split('class="mark-text role-axis-label"')[1:] if 'text-anchor="end"' in part[:200]]
+    assert labels[0].partition("</g>")[0].count("<text") >= 3
 
 
 def test_a_limit_of_zero_has_no_rule() -> None:

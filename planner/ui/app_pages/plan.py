@@ -23,12 +23,16 @@ def page() -> None:
     grid = st.grid(2, min_column_width=430, gap="small", key="cards")
     with grid:
         blocks.memory(plan)
-        blocks.curve(plan)
         if plan.ledger:
+            blocks.curve(plan)
             blocks.step(plan)
-    with grid.cell(column_span=1 if plan.ledger else "all"):
+    with grid.cell():
         if plan.ledger:
             blocks.cost(plan)
+        else:
+            blocks.layouts(plan)
+        blocks.grounds(plan)
+    with grid.cell(column_span="all"):
         blocks.notes(plan)
     advice, techniques = grid.cell(column_span="all"), grid.cell(column_span="all")
     with grid.cell(column_span="all"):
