@@ -9,6 +9,7 @@ import streamlit as st
 
 from planner.errors import InputError
 from planner.share import PRESET
+from planner.specs.scenario import Scenario
 from planner.ui import link, show, sidebar, state
 from planner.ui.text import say
 from planner.ui.theme import mode
@@ -21,6 +22,8 @@ OTHERS: Final = {"model": ":material/schema:", "trust": ":material/verified:"}
 """Pages after Plan, in the order of the bar, with their icons."""
 
 FIRST, SEEN = "_first", "_seen"
+REFUSED: Final = "_refused"
+"""A refused link, which still stands after a click in the top bar has emptied the address."""
 
 
 def run() -> None:
@@ -56,12 +59,13 @@ def _reads_link() -> bool:
     """Judge an address that has not been seen; a refused one is shown instead of any number."""
     if st.session_state.pop(link.REWRITTEN, False):
         st.rerun()
-    pairs = link.raw()
+    pairs = link.raw() or st.session_state.get(REFUSED, {})
     spelled = link.encoded(pairs)
     if st.session_state.get(SEEN) == spelled:
         return True
     judged = link.judge(pairs)
     if judged.faults and (FIRST not in st.session_state or link.malformed(pairs)):
+        st.session_state[REFUSED] = pairs
         _refuse(judged)
         return False
     if PRESET in pairs:
@@ -75,9 +79,13 @@ def _reads_link() -> bool:
 def _refuse(judged: link.Judged) -> None:
     """The refusals of a link, and the way on."""
     show.refused(say("link_refused"), say("link_refused_why"), link.refused_rows(judged.faults))
-    st.button(
-        say("continue"), key="_continue", help=say("continue_help"), on_click=link.rewrite, args=(judged.scenario,)
-    )
+    st.button(say("continue"), key="_continue", help=say("continue_help"), on_click=_go_on, args=(judged.scenario,))
+
+
+def _go_on(scenario: Scenario) -> None:
+    """Leave a refused link behind, with the defaults in the place of what was refused."""
+    st.session_state.pop(REFUSED, None)
+    link.rewrite(scenario)
 
 
 def _holds() -> bool:

@@ -139,6 +139,8 @@ def growth(found: Anatomy, routing: Experts) -> str:
 def affine(found: Anatomy, routing: Experts) -> str:
     """Active(B) as a line over Expert(B), from the curve's two ends."""
     weights, distinct = found.steps.weights, routing.distinct
+    if distinct[-1] == distinct[0]:
+        return f"Every token uses all experts: {float(weights[0]) / 1e9:,.3f} GB a step at any batch."
     slope = float((weights[-1] - weights[0]) / (distinct[-1] - distinct[0]))
     fixed = float(weights[0]) - slope * float(distinct[0])
     return (

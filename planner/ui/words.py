@@ -14,7 +14,7 @@ from planner.notes import MEDIAN
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.layout import layout
-from planner.specs.scenario import Scenario
+from planner.specs.scenario import Scenario, describe
 from planner.specs.spelling import decimal
 from planner.ui.charts import GROUPS
 from planner.ui.data import KEEPS, asked, bound_of, layout_table, of_group
@@ -143,6 +143,8 @@ def price_of_promise(plan: Plan) -> str:
     if price is None or plan.output_tok_s is None or s.at_batch is not None or not plan.meets_sla:
         return ""
     if plan.binds != "tpot":
+        return ""
+    if s.sla_tpot_ms * LOOSER > (describe("sla_tpot_ms").high or 0.0):
         return ""
     looser = evaluate(
         s.with_(sla_tpot_ms=s.sla_tpot_ms * LOOSER), candidates(layout(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp))

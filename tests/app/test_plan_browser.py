@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -329,3 +330,32 @@ def test_a_change_is_on_the_charts_within_a_quarter_of_a_second(
         if p95 <= REDRAW_MS:
             return
     assert p95 <= REDRAW_MS
+
+
+def test_an_opened_plan_is_in_the_address_also_what_closed_sections_hide(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("?tp=4&isl=2048", charts=3)
+    plan = {"scenario": {"tp": 8, "spec": 4, "accept": 0.5, "prefix": 0.5}}
+    (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    page.get_by_role("button", name="Open a saved plan").click()
+    page.locator('input[type="file"]').last.set_input_files(tmp_path / "plan.json")
+    page.wait_for_url("**spec=4**")
+    harness.settle(page, charts=3)
+    said = answer(page)
+    assert {name: query(page).get(name) for name in ("tp", "spec", "accept", "prefix")} == {
+        "tp": ["8"], "spec": ["4"], "accept": ["0.5"], "prefix": ["0.5"],
+    }  # fmt: skip
+    page.reload()
+    harness.settle(page, charts=3)
+    assert answer(page) == said
+
+
+def test_a_refused_link_stays_refused_through_the_top_bar(open_page: OpenPage) -> None:
+    page = open_page("?tp=0&model=qwen3-8b", charts=0)
+    go_on = page.get_by_role("button", name=re.compile("^Continue"))
+    expect(go_on).to_be_visible()
+    page.get_by_role("link", name="Model").first.click()
+    page.wait_for_url("**/model**")
+    expect(go_on).to_be_visible()
+    assert page.get_by_test_id("stMetric").count() == 0
+    go_on.click()
+    page.wait_for_url("**model=qwen3-8b**")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
+import pytest
+
 from planner.nearest import nearest_fit
 from planner.share import from_link, to_link
 from planner.single import plan_of
@@ -66,3 +68,18 @@ def test_the_language_of_a_link_holds_from_the_first_run_and_everywhere() -> Non
     at = opened(HALF + "&lang=zh")
     assert text.ZH["section_layout"] in [part.label for part in at.sidebar.expander]
     assert text.ZH["tile_gpus"] in [tile.label for tile in at.metric]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "profile=textbook&tp=4&prefill=disaggregated&prefill_tp=4",
+        "model=llama-70b-nominal&profile=textbook&tp=4&prefill=disaggregated&prefill_gpu=h200-sxm",
+        "model=falcon-180b&gpu=mi300x&profile=textbook&weights=int4&kv=fp8&tp=8&isl=1000000&osl=2&sla_ttft_ms=3600000"
+        "&sla_tpot_ms=3600000&max_len=20000000&max_seqs=1000000&token_budget=10000000&price=1",
+        "tp=4&prefill=disaggregated&prefill_tp=7",
+        "model=llama-3.1-8b&profile=textbook&overlap=on",
+    ],
+)
+def test_a_page_is_drawn_for_every_plan_that_a_link_may_say(query: str) -> None:
+    assert not opened(query).exception
