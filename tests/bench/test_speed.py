@@ -95,7 +95,7 @@ def test_working_memory_does_not_grow_with_the_table(remark: Remark) -> None:
         remark(f"{asked.rows:,} rows: peak {peak / 1e6:,.0f} MB, table {kept / 1e6:,.0f} MB")
         return peak / kept
 
-    small, large = beside(100), beside(800)
+    small, large = beside(400), beside(1600)
     assert large < small * 1.1 + 0.1
     assert large < 3.0
 

@@ -169,7 +169,7 @@ def test_the_table_is_quick():
         techniques(varied)
         spent.append((time.process_time() - middle, middle - start))
     table, plan = min(spent)
-    assert table < max(0.12, 25 * plan)
+    assert table < 60 * plan
 
 
 def test_contiguous_memory_holds_one_longest_sequence_a_request():
