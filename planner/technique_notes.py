@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from planner.physics.ffn import holding_ranks
 from planner.plan import Note, Plans
 from planner.pools import Pool, Transfer, transfer
 from planner.provenance import used_laws
@@ -19,8 +20,8 @@ from planner.work import ONE
 
 
 def technique_notes(setting: Setting, row: Plans) -> tuple[Note, ...]:
-    """Remarks on one plan, in the order layout, cache, draft, prefill pool, links, kernels."""
-    planned = (*_copies(setting, row), *_prefix(setting, row), *_draft(setting), *_pool(setting, row))
+    """Remarks on one plan, in the order layout, imbalance, cache, draft, prefill pool, links, kernels."""
+    planned = (*_copies(setting, row), *_skew(setting), *_prefix(setting, row), *_draft(setting), *_pool(setting, row))
     return (*planned, *_links(setting), *_kernels(setting))
 
 
@@ -43,6 +44,19 @@ def _copies(setting: Setting, row: Plans) -> Iterator[Note]:
             "for it. Data parallelism (dp) or decode context parallelism (dcp) divides it."
         )
         yield Note("cache_copies", text, "tp")
+
+
+def _skew(setting: Setting) -> Iterator[Note]:
+    """An imbalance above what the layout can have: one expert rank can at most do the work of all that hold experts."""
+    asked, at = setting.scenario.imbalance, _at(setting)
+    counts = [group.ffn.count for group in setting.model.groups if isinstance(group.ffn, ExpertFFN)]
+    if asked is None or not counts:
+        return
+    most = float(holding_ranks(max(counts), float(setting.scenario.redundant), at.ep)[0, 0])
+    if asked > most:
+        ranks = "all experts are on one rank" if most == 1.0 else f"{whole(most)} ranks hold experts"
+        text = f"An imbalance of {show(asked)} cannot occur where {ranks}: {whole(most)} is counted."
+        yield Note("imbalance_capped", text, "imbalance")
 
 
 def _prefix(setting: Setting, row: Plans) -> Iterator[Note]:

@@ -27,6 +27,15 @@ def test_what_is_judged_otherwise_than_asked_is_named(limits):
     assert "`sla_pct`" in said
 
 
+@pytest.mark.parametrize(
+    ("ep", "asked", "counted"), [(8, 64.0, "8 is counted"), (8, 8.0, None), (8, 1.5, None), (1, 2.0, "1 is counted")]
+)
+def test_an_imbalance_that_cannot_occur_is_named(ep, asked, counted):
+    at = {"model": "deepseek-v3", "weights": "fp8", "gpu": "h200-sxm", "dp": ep, "tp": 8 // ep, "ep": ep}
+    notes = [note.text for note in plan_of(Scenario(**at, imbalance=asked)).notes if note.code == "imbalance_capped"]
+    assert [counted in text for text in notes] == ([True] if counted else [])
+
+
 def test_bands_are_those_of_the_presets(limits):
     band, said = serving().band, chapter(limits, "How wide the error is")
     for low, high in (
