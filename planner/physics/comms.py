@@ -68,26 +68,31 @@ def all_reduce(name: str, buffer: Column, ranks: Column, domain: float, launches
     """The all-reduce of a buffer [B] over `ranks` ranks, `launches` times a pass; nothing for groups of one."""
     if np.all(ranks <= 1.0):
         return ()
-    near = near_ranks(ranks, domain)
-    inside = Entry(name, GROUP, _link("all_reduce", all_reduce_traffic(buffer, near), near, launches))
-    if np.all(ranks <= domain):
-        return (inside,)
-    spanned = domains_spanned(ranks, domain)
-    across = all_reduce_traffic(buffer / near, spanned)
-    return (inside, Entry(f"{name} across domains", GROUP, _link("nic", across, 2.0 * tree_levels(spanned), launches)))
+    return _two_levels("all_reduce", 2.0, name, buffer, ranks, domain, launches)
 
 
 def gather(name: str, buffer: Column, ranks: Column, domain: float, launches: Column) -> Ledger:
     """The all-gather (or reduce-scatter) of a whole buffer [B] over `ranks` ranks, `launches` times a pass."""
     if np.all((ranks <= 1.0) | (launches == 0.0)):
         return ()
+    return _two_levels("gather", 1.0, name, buffer, ranks, domain, launches)
+
+
+def _two_levels(
+    kind: str, trips: float, name: str, buffer: Column, ranks: Column, domain: float, launches: Column
+) -> Ledger:
+    """A collective within each scale-up domain and, where the group spans several, across them over NICs.
+
+    `trips` = up and down the tree across domains (2) or one way (1).
+    """
+    traffic = all_reduce_traffic if kind == "all_reduce" else gather_traffic
     near = near_ranks(ranks, domain)
-    inside = Entry(name, GROUP, _link("gather", gather_traffic(buffer, near), near, launches))
+    inside = Entry(name, GROUP, _link(kind, traffic(buffer, near), near, launches))
     if np.all(ranks <= domain):
         return (inside,)
     spanned = domains_spanned(ranks, domain)
-    across = gather_traffic(buffer / near, spanned)
-    return (inside, Entry(f"{name} across domains", GROUP, _link("nic", across, tree_levels(spanned), launches)))
+    across = _link("nic", traffic(buffer / near, spanned), trips * tree_levels(spanned), launches)
+    return (inside, Entry(f"{name} across domains", GROUP, across))
 
 
 def exchange(

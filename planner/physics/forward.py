@@ -7,7 +7,9 @@ passes. Weights are read once a pass, so mixing prices itself.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,6 +21,12 @@ from planner.specs.model import Attention, ExpertFFN, FeedForward, LayerGroup, L
 from planner.specs.precision import Precision
 from planner.specs.profile import Conventions
 from planner.work import ONE, ZERO, Column, Entry, Ledger, Work
+
+Core: TypeAlias = Callable[[Attention, attention.Site, Pass, int], Iterable[Entry]]
+"""Attention cores of one block in a pass, so many layers of it."""
+
+Exchange: TypeAlias = Callable[[Attention, attention.Site, Pass, float, int], Ledger]
+"""What ranks that share a context exchange for one block, in scale-up domains of so many devices."""
 
 VECTOR_KERNELS = 3
 """Small vector kernels a layer (norms, rotary, activation) that are launched beside the matrices."""
@@ -211,21 +219,21 @@ def _stages(placed: Placed, step: Pass) -> Ledger:
 
 def decode_cores(placed: Placed, step: Pass) -> Ledger:
     """Attention cores of the decoding sequences of a pass, and what ranks that share a context exchange."""
-    site, domain = _site(placed), placed.machine.domain
-    cores = tuple(entry for block, count in placed.cores for entry in attention.decode(block, site, step, count))
-    if placed.machine.convention.nominal_bytes or np.all(site.ways <= 1.0):
-        return cores
-    travel = (context.decode_exchange(block, site, step, domain, count) for block, count in placed.cores)
-    return (*cores, *(entry for entries in travel for entry in entries))
+    return _cores(placed, step, attention.decode, context.decode_exchange, _site(placed).ways)
 
 
 def prefill_cores(placed: Placed, step: Pass) -> Ledger:
     """Attention cores of the prompt tokens of a pass, and the ring of their keys and values."""
+    return _cores(placed, step, attention.prefill, context.prefill_exchange, _site(placed).cp)
+
+
+def _cores(placed: Placed, step: Pass, core: Core, exchange: Exchange, sharing: Column) -> Ledger:
+    """Attention cores of a pass and, where `sharing` ranks hold one context between them, their exchange."""
     site, domain = _site(placed), placed.machine.domain
-    cores = tuple(entry for block, count in placed.cores for entry in attention.prefill(block, site, step, count))
-    if placed.machine.convention.nominal_bytes or np.all(site.cp <= 1.0):
+    cores = tuple(entry for block, count in placed.cores for entry in core(block, site, step, count))
+    if placed.machine.convention.nominal_bytes or np.all(sharing <= 1.0):
         return cores
-    travel = (context.prefill_exchange(block, site, step, domain, count) for block, count in placed.cores)
+    travel = (exchange(block, site, step, domain, count) for block, count in placed.cores)
     return (*cores, *(entry for entries in travel for entry in entries))
 
 

@@ -102,21 +102,19 @@ def _headings(ink: Palette, y: Spec) -> list[Spec]:
 @cache
 def experts(shown: Mode) -> Spec:
     """Distinct experts hit in a layer over batch."""
-    ink = palette(shown)
-    tips = {"at": "Batch", "experts": "Experts hit in a layer", "weights": "Weights read", "token": "Per sequence"}
-    return lines(
-        ink, 236, (BATCH, Scale("Experts hit in a layer")), [Series("Experts hit", ink.experts)], tips, quiet=True
-    )
+    return _routed(shown, "Experts hit in a layer", Series("Experts hit", palette(shown).experts))
 
 
 @cache
 def weights(shown: Mode) -> Spec:
     """Weight bytes that a step reads over batch."""
-    ink = palette(shown)
+    return _routed(shown, "GB of weights a step", Series("Weights read", palette(shown).weights))
+
+
+def _routed(shown: Mode, scale: str, series: Series) -> Spec:
+    """One quantity over batch; both charts of routing tell all of it in their tooltips."""
     tips = {"at": "Batch", "experts": "Experts hit in a layer", "weights": "Weights read", "token": "Per sequence"}
-    return lines(
-        ink, 236, (BATCH, Scale("GB of weights a step")), [Series("Weights read", ink.weights)], tips, quiet=True
-    )
+    return lines(palette(shown), 236, (BATCH, Scale(scale)), [series], tips, quiet=True)
 
 
 @cache

@@ -89,12 +89,12 @@ def test_mixed_data_and_tensor_parallelism_leaves_tensor_fold_copies() -> None:
 
 
 def test_context_parallel_prefill_divides_a_long_prompt() -> None:
-    """Half of the work at 93 % of linear scaling, and the ring on top: between 1.5 and 2 times as fast."""
+    """Twice the ranks at 93 % of linear scaling, less the ring: up to 1.86 times as fast (1.88 without the loss)."""
     alone = plan(model="llama-3.1-70b", tp=8, isl=100_000, osl=2, sla_ttft_ms=1e6)
     split = plan(model="llama-3.1-70b", tp=8, cp=2, isl=100_000, osl=2, sla_ttft_ms=1e6)
     assert alone.ttft_unloaded_ms is not None
     assert split.ttft_unloaded_ms is not None
-    assert 1.5 < alone.ttft_unloaded_ms / split.ttft_unloaded_ms < 2.0
+    assert 1.7 < alone.ttft_unloaded_ms / split.ttft_unloaded_ms < 2 * 0.93
 
 
 # --- expert placement ------------------------------------------------------------------------------------------------
