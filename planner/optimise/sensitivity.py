@@ -10,20 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from planner.errors import InputError
 from planner.optimise.break_even import BreakEven, break_even
 from planner.optimise.constants import Moved, constants
 from planner.optimise.question import Objective
-from planner.optimise.worth import worth
+from planner.optimise.worth import own_layout, value_of
 from planner.pools import Pool
-from planner.rows import bounds
 from planner.serving.decode import clock
 from planner.setting import Setting, reclocked, resolve
-from planner.specs.layout import Layout, layout
 from planner.specs.scenario import Scenario, describe
-from planner.tabulate import table
 from planner.units import unit_of
 
 __all__ = ["COLUMNS", "BreakEven", "End", "Swing", "break_even", "resized", "rows", "swings"]
@@ -39,9 +34,6 @@ LEAST: Final = {"prefix": 0.0, "accept": 0.0, "load": 0.01, "util": 0.01}
 
 SIZES: Final = ("fix_replicas", "decode_workers", "prefill_workers")
 """Fields that fix how many replicas and workers there are."""
-
-NO_PRICE: Final = "no price of this accelerator is known: name one"
-NO_RATE: Final = "requests of one output token have no TPOT: good tokens are not counted"
 
 
 @dataclass(frozen=True)
@@ -127,7 +119,7 @@ def swings(scenario: Scenario, objective: Objective = "usd_per_m_goodput") -> tu
     """
     asked = resized(scenario, objective)
     setting = resolve(asked)
-    base, _ = _value(setting, objective)
+    base, _ = value_of(setting, objective)
     found = [_swing(each, base, objective) for each in _asked(setting)]
     laws = (_swing(each, base, objective) for each in _laws(setting))
     found += [swing for swing in laws if swing.turns or swing.width > 0.0]
@@ -145,22 +137,6 @@ def resized(scenario: Scenario, objective: Objective = "usd_per_m_goodput") -> S
     return scenario.with_(at_batch=batch, **counts)
 
 
-def _value(setting: Setting, objective: Objective) -> tuple[float | None, str]:
-    """Objective of a setting at its own layout, or why it has none."""
-    asked = setting.scenario
-    batch = None if asked.at_batch is None else np.full((1, 1), float(asked.at_batch))
-    plans = table(setting, bounds(setting, _layout(asked)), batch)
-    value = float(worth(plans, objective, asked)[0])
-    if np.isfinite(value):
-        return value, ""
-    return None, plans.reasons[int(plans.reason[0])] or (NO_PRICE if asked.osl > 1 else NO_RATE)
-
-
-def _layout(asked: Scenario) -> Layout:
-    """The scenario's own layout, a table of one row."""
-    return layout(asked.tp, asked.pp, asked.dp, asked.ep, asked.cp, asked.dcp).tall
-
-
 def _swing(each: _Input, base: float | None, objective: Objective) -> Swing:
     """Both ends of an input."""
     low, high = _end(each.low, each.at_low, objective), _end(each.high, each.at_high, objective)
@@ -170,7 +146,7 @@ def _swing(each: _Input, base: float | None, objective: Objective) -> Swing:
 def _end(value: float, at: Settings, objective: Objective) -> End:
     """One end; a value that contradicts the rest of the scenario is a reason and not an error."""
     try:
-        return End(value, *_value(at(), objective))
+        return End(value, *value_of(at(), objective))
     except InputError as error:
         return End(value, None, str(error))
 
@@ -259,7 +235,7 @@ def _pool_price(setting: Setting, pool: Pool, now: float) -> _Input:
 
 def _laws(setting: Setting) -> Iterator[_Input]:
     """Law constants at the ends of their bands."""
-    for moved in constants(setting, clock(setting.decoding, _layout(setting.scenario))):
+    for moved in constants(setting, clock(setting.decoding, own_layout(setting.scenario))):
         yield _constant(setting, moved)
 
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from planner.optimise.question import Objective
 from planner.plan import Column, Flags, Plans
+from planner.rows import bounds
+from planner.setting import Setting
+from planner.specs.layout import Layout, layout
 from planner.specs.scenario import Scenario
+from planner.tabulate import table
+
+NO_PRICE: Final = "no price of this accelerator is known: name one"
+NO_RATE: Final = "requests of one output token have no TPOT: good tokens are not counted"
 
 
 def standing(plans: Plans) -> Flags:
@@ -23,3 +32,19 @@ def worth(plans: Plans, objective: Objective, asked: Scenario) -> Column:
     if objective == "goodput_tok_s":
         value = value * (plans.replicas - asked.spare)
     return np.where(standing(plans), value, np.nan)
+
+
+def own_layout(asked: Scenario) -> Layout:
+    """The scenario's own layout, a table of one row."""
+    return layout(asked.tp, asked.pp, asked.dp, asked.ep, asked.cp, asked.dcp).tall
+
+
+def value_of(setting: Setting, objective: Objective) -> tuple[float | None, str]:
+    """Objective of a setting at its own layout and batch; None, and why, where it has none."""
+    asked = setting.scenario
+    batch = None if asked.at_batch is None else np.full((1, 1), float(asked.at_batch))
+    plans = table(setting, bounds(setting, own_layout(asked)), batch)
+    value = float(worth(plans, objective, asked)[0])
+    if np.isfinite(value):
+        return value, ""
+    return None, plans.reasons[int(plans.reason[0])] or (NO_PRICE if asked.osl > 1 else NO_RATE)

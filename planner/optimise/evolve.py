@@ -1,0 +1,215 @@
+"""Differential evolution: a good plan of a space too large to list, and how the search for it ended.
+
+Whole populations are evaluated as columns by the functions that make every other plan. Nothing is proven: what is found
+is the best that was looked at, and the answer says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias, cast
+
+import numpy as np
+
+from planner.optimise.answer import Cancelled, Choice, Progress
+from planner.optimise.fitness import REFUSED, Fitness, fitness
+from planner.optimise.question import Question
+from planner.optimise.space import Space
+from planner.optimise.worth import value_of
+from planner.plan import Column
+from planner.setting import resolve
+from planner.specs.layout import layout_name
+from planner.specs.scenario import Scenario
+from planner.variants import outcome
+
+Stop: TypeAlias = Literal["converged", "generations", "rows", "nothing varies"]
+"""How a search ended: its last population agreed on one value; or the generations or rows of its budget were used up; or
+there was nothing to search."""
+
+REASONS: Final[dict[Stop, str]] = {
+    "converged": "the last population agreed on one value",
+    "generations": "the budget of generations was used up before the population agreed",
+    "rows": "the budget of candidates was used up",
+    "nothing varies": "nothing varies: the only candidate was looked at",
+}
+
+MEMBERS: Final = 15
+"""Candidates of a population for each thing that varies."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When a search ends at the latest.
+
+    Attributes:
+        generations: populations of one run; runs: runs from new starting points; rows: candidates evaluated in all.
+    """
+
+    generations: int = 100
+    runs: int = 2
+    rows: int = 200_000
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """What evolution found.
+
+    Attributes:
+        best: the best plan that was looked at; None = none that stands was met.
+        stopped: how the last run ended; reason: the same as a sentence.
+        generations, rows, runs: how much was looked at, over all runs.
+        agreed: runs that ended at the best value.
+        seed: repeats the search exactly.
+        proven: always false, unlike in an exhaustive search: not every candidate was looked at.
+    """
+
+    best: Choice | None
+    stopped: Stop
+    reason: str
+    generations: int
+    rows: int
+    runs: int
+    agreed: int
+    seed: int
+    proven: bool = field(default=False, init=False)
+
+
+WHOLE_BUDGET: Final = Budget()
+
+
+def evolve(
+    question: Question,
+    space: Space,
+    seed: int = 0,
+    budget: Budget = WHOLE_BUDGET,
+    on_progress: Callable[[Progress], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Evolved:
+    """Search a space around a scenario of one accelerator and one precision.
+
+    Each run is a differential evolution, and from its best candidate on a walk along one axis at a time until none helps.
+
+    Args:
+        question: scenario, objective, GPUs that there are, further limits; its lists may name one value each.
+        space: what varies; degrees come from its menus, not from the scenario.
+        seed: of the random numbers; equal seeds give equal answers.
+        budget: when to stop at the latest; a walk that has begun is finished.
+        on_progress: called after each generation; cancelled: asked before each population.
+
+    Raises:
+        InputError: for a question of several accelerators or precisions, or a space that is none.
+        Cancelled: when `cancelled` says so.
+        CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
+    """
+    search = _Search(fitness(question, space), budget, on_progress, cancelled)
+    if not search.fitness.axes:
+        return search.answer([np.zeros(0)], "nothing varies", seed)
+    return search.run(seed)
+
+
+class _Search:
+    """One search, and how much it has looked at so far."""
+
+    def __init__(
+        self,
+        judge: Fitness,
+        budget: Budget,
+        on_progress: Callable[[Progress], None] | None,
+        cancelled: Callable[[], bool] | None,
+    ) -> None:
+        self.fitness, self.budget = judge, budget
+        self.on_progress, self.cancelled = on_progress, cancelled
+        self.rows, self.generations, self.runs = 0, 0, 0
+
+    def run(self, seed: int) -> Evolved:
+        """Runs from new starting points until a budget is used up."""
+        ends: list[Column] = []
+        stopped: Stop = "converged"
+        while self.runs < self.budget.runs and stopped != "rows":
+            found = self._evolve(np.random.default_rng((seed, self.runs)))
+            stopped = self._stop(found)
+            ends.append(self._walk(np.asarray(found.x), float(found.fun)))
+            self.runs += 1
+        return self.answer(ends, stopped, seed)
+
+    def _evolve(self, random: np.random.Generator) -> Any:
+        """One run of SciPy's differential evolution."""
+        from scipy import optimize
+
+        axes, smallest = self.fitness.axes, cast(Any, optimize.differential_evolution)
+        return smallest(
+            self._energies,
+            [(axis.low, axis.high) for axis in axes],
+            integrality=[axis.whole for axis in axes],
+            strategy="rand1bin",
+            maxiter=self.budget.generations,
+            popsize=MEMBERS,
+            tol=1e-6,
+            rng=random,
+            callback=self._generation,
+            polish=False,
+            updating="deferred",
+            vectorized=True,
+        )
+
+    def _stop(self, found: Any) -> Stop:
+        """How a run ended."""
+        if self.rows >= self.budget.rows:
+            return "rows"
+        return "converged" if found.success else "generations"
+
+    def _energies(self, numbers: Column) -> Column:
+        """What is made small, for a population of shape (axes, n)."""
+        if self.cancelled is not None and self.cancelled():
+            raise Cancelled("the search was stopped")
+        columns = numbers.reshape(len(self.fitness.axes), -1)
+        self.rows += columns.shape[1]
+        return self.fitness.energies(columns)
+
+    def _generation(self, intermediate_result: Any) -> bool:
+        """After each generation: tell how far the search is; true ends it."""
+        self.generations += 1
+        if self.on_progress is not None:
+            total, best = self.budget.generations * self.budget.runs, float(intermediate_result.fun)
+            known = None if best >= REFUSED else self.fitness.sign * best
+            self.on_progress(Progress(min(self.generations, total), total, self.rows, known))
+        return self.rows >= self.budget.rows
+
+    def _walk(self, start: Column, energy: float) -> Column:
+        """From a candidate along one axis at a time, to the best value on it, until no axis helps."""
+        at, moved = start, True
+        while moved:
+            moved = False
+            for index, axis in enumerate(self.fitness.axes):
+                numbers = axis.numbers(float(at[index]))
+                tried = np.repeat(at[:, None], len(numbers), axis=1)
+                tried[index] = numbers
+                energies = self._energies(tried)
+                best = int(np.argmin(energies))
+                if energies[best] < energy:
+                    at, energy, moved = tried[:, best], float(energies[best]), True
+        return at
+
+    def answer(self, ends: list[Column], stopped: Stop, seed: int) -> Evolved:
+        """The best end of all runs, as a plan like any other."""
+        sign = self.fitness.sign
+        choices = [choice for choice in map(self._choice, ends) if choice is not None]
+        best = min(choices, key=lambda choice: sign * choice.value, default=None)
+        agreed = sum(best is not None and bool(np.isclose(choice.value, best.value)) for choice in choices)
+        return Evolved(best, stopped, REASONS[stopped], self.generations, self.rows, self.runs, agreed, seed)
+
+    def _choice(self, numbers: Column) -> Choice | None:
+        """The plan that a candidate is; None where it does not stand."""
+        if self._energies(numbers[:, None])[0] >= REFUSED:
+            return None
+        scenario = self.fitness.scenario(numbers)
+        value, _ = value_of(resolve(scenario), self.fitness.question.objective)
+        return None if value is None else Choice(scenario, _kind(scenario), value, outcome(scenario))
+
+
+def _kind(scenario: Scenario) -> str:
+    """What sets a candidate apart, in words."""
+    s = scenario
+    name = layout_name(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp) or f"TP{s.tp}"
+    return f"{name} · {s.weights} · {resolve(s).gpu.name}"
