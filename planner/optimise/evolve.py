@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import combinations, cycle
 from typing import Any, Final, Literal, TypeAlias, cast
 
 import numpy as np
@@ -23,19 +24,25 @@ from planner.specs.layout import layout_name
 from planner.specs.scenario import Scenario
 from planner.variants import outcome
 
-Stop: TypeAlias = Literal["converged", "generations", "rows", "nothing varies"]
-"""How a search ended: its last population agreed on one value; or the generations or rows of its budget were used up; or
-there was nothing to search."""
+Stop: TypeAlias = Literal["agreed", "generations", "rows", "nothing varies"]
+"""How a search ended."""
+
+AGREED: Final = 4
+"""Runs from different starting points that must end at the same best value for a search to end early."""
 
 REASONS: Final[dict[Stop, str]] = {
-    "converged": "the last population agreed on one value",
-    "generations": "the budget of generations was used up before the population agreed",
+    "agreed": f"{AGREED} runs from different starting points ended at the same value",
+    "generations": "the budget of generations and runs was used up",
     "rows": "the budget of candidates was used up",
     "nothing varies": "nothing varies: the only candidate was looked at",
 }
 
 MEMBERS: Final = 15
 """Candidates of a population for each thing that varies."""
+
+
+MOST_MOVES: Final = 1 << 14
+"""Candidates that two axes may have together for a walk to look at all of them."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +53,8 @@ class Budget:
         generations: populations of one run; runs: runs from new starting points; rows: candidates evaluated in all.
     """
 
-    generations: int = 100
-    runs: int = 2
+    generations: int = 30
+    runs: int = 8
     rows: int = 200_000
 
 
@@ -57,7 +64,7 @@ class Evolved:
 
     Attributes:
         best: the best plan that was looked at; None = none that stands was met.
-        stopped: how the last run ended; reason: the same as a sentence.
+        stopped: how the search ended; reason: the same as a sentence.
         generations, rows, runs: how much was looked at, over all runs.
         agreed: runs that ended at the best value.
         seed: repeats the search exactly.
@@ -88,7 +95,7 @@ def evolve(
 ) -> Evolved:
     """Search a space around a scenario of one accelerator and one precision.
 
-    Each run is a differential evolution, and from its best candidate on a walk along one axis at a time until none helps.
+    Each run is a differential evolution, and from its best candidate on a walk along one axis, or over two, until none helps.
 
     Args:
         question: scenario, objective, GPUs that there are, further limits; its lists may name one value each.
@@ -124,14 +131,14 @@ class _Search:
 
     def run(self, seed: int) -> Evolved:
         """Runs from new starting points until a budget is used up."""
-        ends: list[Column] = []
-        stopped: Stop = "converged"
-        while self.runs < self.budget.runs and stopped != "rows":
+        ends: list[tuple[float, Column]] = []
+        stopped: Stop = "generations"
+        while self.runs < self.budget.runs and stopped == "generations":
             found = self._evolve(np.random.default_rng((seed, self.runs)))
-            stopped = self._stop(found)
             ends.append(self._walk(np.asarray(found.x), float(found.fun)))
             self.runs += 1
-        return self.answer(ends, stopped, seed)
+            stopped = self._stopped([energy for energy, _ in ends])
+        return self.answer([at for _, at in ends], stopped, seed)
 
     def _evolve(self, random: np.random.Generator) -> Any:
         """One run of SciPy's differential evolution."""
@@ -153,19 +160,19 @@ class _Search:
             vectorized=True,
         )
 
-    def _stop(self, found: Any) -> Stop:
-        """How a run ended."""
+    def _stopped(self, energies: list[float]) -> Stop:
+        """How the search ended with its last run; "generations" where it may go on."""
         if self.rows >= self.budget.rows:
             return "rows"
-        return "converged" if found.success else "generations"
+        agreed = int(np.sum(np.isclose(energies, min(energies), rtol=1e-9)))
+        return "agreed" if agreed >= AGREED and min(energies) < REFUSED else "generations"
 
     def _energies(self, numbers: Column) -> Column:
         """What is made small, for a population of shape (axes, n)."""
         if self.cancelled is not None and self.cancelled():
             raise Cancelled("the search was stopped")
-        columns = numbers.reshape(len(self.fitness.axes), -1)
-        self.rows += columns.shape[1]
-        return self.fitness.energies(columns)
+        self.rows += numbers.shape[1]
+        return self.fitness.energies(numbers)
 
     def _generation(self, intermediate_result: Any) -> bool:
         """After each generation: tell how far the search is; true ends it."""
@@ -176,20 +183,30 @@ class _Search:
             self.on_progress(Progress(min(self.generations, total), total, self.rows, known))
         return self.rows >= self.budget.rows
 
-    def _walk(self, start: Column, energy: float) -> Column:
-        """From a candidate along one axis at a time, to the best value on it, until no axis helps."""
-        at, moved = start, True
-        while moved:
-            moved = False
-            for index, axis in enumerate(self.fitness.axes):
-                numbers = axis.numbers(float(at[index]))
-                tried = np.repeat(at[:, None], len(numbers), axis=1)
-                tried[index] = numbers
-                energies = self._energies(tried)
-                best = int(np.argmin(energies))
-                if energies[best] < energy:
-                    at, energy, moved = tried[:, best], float(energies[best]), True
-        return at
+    def _walk(self, start: Column, energy: float) -> tuple[float, Column]:
+        """From a candidate along one axis at a time, then over two at once, to the best there, until nothing helps."""
+        axes = range(len(self.fitness.axes))
+        moves = [*((axis,) for axis in axes), *combinations(axes, 2)]
+        at, since = start, 0
+        for move in cycle(moves):
+            found = self._best(at, move)
+            since = 0 if found[1] < energy else since + 1
+            at, energy = found if found[1] < energy else (at, energy)
+            if since >= len(moves):
+                break
+        return energy, at
+
+    def _best(self, at: Column, move: tuple[int, ...]) -> tuple[Column, float]:
+        """The best candidate that differs in these axes alone, and its energy."""
+        numbers = [self.fitness.axes[index].numbers(float(at[index])) for index in move]
+        grid = [axis.reshape(-1) for axis in np.meshgrid(*numbers, indexing="ij")]
+        if len(grid[0]) > MOST_MOVES:
+            return at, np.inf
+        tried = np.repeat(at[:, None], len(grid[0]), axis=1)
+        tried[list(move)] = grid
+        energies = self._energies(tried)
+        best = int(np.argmin(energies))
+        return tried[:, best], float(energies[best])
 
     def answer(self, ends: list[Column], stopped: Stop, seed: int) -> Evolved:
         """The best end of all runs, as a plan like any other."""

@@ -65,11 +65,13 @@ class Space:
         for name in DEGREES:
             if not getattr(self, name) or min(getattr(self, name)) < 1:
                 yield Fault(name, str(getattr(self, name)), "must list one degree of 1 or more at least")
-        for name, step, least in RANGES:
-            span = getattr(self, name)
-            if span is not None and not (least <= span[0] <= span[1] and np.isfinite(span[1])):
-                yield Fault(name, f"{span[0]:g} to {span[1]:g}", f"must rise, and begin at {least:g} or more")
-            elif span is not None and step and round(span[1] / step) < 1:
+        for name, step, least, most in RANGES:
+            span: Range | None = getattr(self, name)
+            if span is None:
+                continue
+            if not least <= span[0] <= span[1] <= most:
+                yield Fault(name, f"{span[0]:g} to {span[1]:g}", f"must rise within {least:g} to {most:,g}")
+            elif step and round(span[1] / step, 6) < 1:
                 yield Fault(name, f"{span[0]:g} to {span[1]:g}", f"must reach {step:g}")
         if scenario.prefill != "disaggregated" and (self.prefill_workers or self.decode_workers):
             yield Fault("prefill", scenario.prefill, "must be disaggregated where pools are sized")
@@ -88,7 +90,7 @@ class Space:
 
     def _spans(self) -> Iterator[Axis]:
         """Numbers: on their grids, batches and workers by their logarithm."""
-        for name, step, _ in RANGES:
+        for name, step, _, _ in RANGES:
             span: Range | None = getattr(self, name)
             if span is None:
                 continue
@@ -100,13 +102,13 @@ class Space:
 
 
 RANGES: Final = (
-    ("chunk", float(CHUNK_STEP), 1.0),
-    ("util", UTIL_STEP, UTIL_STEP),
-    ("batch", 0.0, 1.0),
-    ("prefill_workers", 0.0, 1.0),
-    ("decode_workers", 0.0, 1.0),
+    ("chunk", float(CHUNK_STEP), 1.0, 1e6),
+    ("util", UTIL_STEP, UTIL_STEP, 1.0),
+    ("batch", 0.0, 1.0, 1e6),
+    ("prefill_workers", 0.0, 1.0, 1e6),
+    ("decode_workers", 0.0, 1.0, 1e6),
 )
-"""Ranges by name, with the step of their grid (0 = whole numbers, tried by their logarithm) and their smallest value."""
+"""Ranges by name: the step of their grid (0 = whole numbers, tried by their logarithm), smallest and largest value."""
 
 
 @dataclass(frozen=True)
