@@ -121,7 +121,7 @@ def _kinds(setting: Setting, clock: Clock) -> Iterator[tuple[str, str]]:
 def _times(error: float | None, fitted: bool, profile: Profile, basis: str) -> Band:
     """Band of a law as a factor on its times: its own median error, else the widest band that is documented for it."""
     if fitted and error is not None:
-        return Band(1.0 / (1.0 + error), 1.0 + error, f"median error of {basis}: {error:.1%}")
+        return Band(1.0 / (1.0 + error), 1.0 + error, f"median error of {basis}: {100 * error:.1f} %")
     wide = serving().band
     low, high = min(wide.borrowed_low, profile.band[0]), max(wide.borrowed_high, profile.band[1])
     return Band(low, high, "assumed: no error is stated; the 80 % band of TPOT on borrowed kernels", True)
@@ -161,8 +161,9 @@ def _kernel(kind: str, precision: str) -> Moved:
 
 
 def _law_band(law: Law, profile: Profile) -> Band:
-    """What is stated for a kernel's law."""
-    return _times(law.median_error, law.tag == "fitted", profile, f"the fit to {law.rows:,} timed kernels")
+    """What is stated for a kernel's law; what stands between it and an own kernel is said beside it."""
+    band = _times(law.median_error, law.tag == "fitted", profile, f"the fit to {law.rows:,} timed kernels")
+    return replace(band, basis=f"{band.basis} ({law.note})") if law.note else band
 
 
 def _with_laws(profile: Profile, keys: Iterable[tuple[str, str]], change: Callable[[Law], Law]) -> Profile:

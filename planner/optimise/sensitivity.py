@@ -190,7 +190,7 @@ def _length(asked: Scenario, field: str) -> _Input:
 
 def _fifth(of: str) -> str:
     """How a range of a fifth is said."""
-    return f"assumed: ±{FIFTH:.0%} {of}"
+    return f"assumed: ±{100 * FIFTH:.0f} % {of}"
 
 
 def _field(
