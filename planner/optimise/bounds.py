@@ -42,6 +42,8 @@ def least(setting: Setting, question: Question, devices: Column, speed: Speed, k
             share = np.maximum(took * rate, devices) if asked.prefill != "disaggregated" or not rate else took * rate
         case "tpot_ms":
             share = speed.tpot / SLACK
+        case "ttft_ms":
+            share = np.zeros(np.shape(took)) if asked.prefill == "disaggregated" else speed.ttft / SLACK
         case "goodput_tok_s":
             share = took
     best = np.where(reach(kept), share, np.inf).min(axis=1)
@@ -63,6 +65,8 @@ def pool_share(question: Question, asked: Scenario, pool: Pool | None) -> float:
             return took * asked.qps if asked.qps else pool.devices
         case "tpot_ms":
             return 0.0
+        case "ttft_ms":
+            return pool.prompt
         case "goodput_tok_s":
             return took / asked.osl
 

@@ -20,9 +20,9 @@ from planner.specs.fields import (
 )
 from planner.specs.scenario import Scenario
 
-Objective: TypeAlias = Literal["usd_per_m_goodput", "usd_per_hour", "gpus", "tpot_ms", "goodput_tok_s"]
-"""The plan field that is made best: dollars a million good tokens, dollars an hour (for a request rate), GPUs and TPOT are
-made small; good tokens a second of all GPUs that there are is made large."""
+Objective: TypeAlias = Literal["usd_per_m_goodput", "usd_per_hour", "gpus", "tpot_ms", "ttft_ms", "goodput_tok_s"]
+"""The plan field that is made best: dollars a million good tokens, dollars an hour (for a request rate), GPUs, TPOT and
+TTFT are made small; good tokens a second of all GPUs that there are is made large."""
 
 OBJECTIVES: Final[tuple[str, ...]] = get_args(Objective)
 
@@ -111,7 +111,7 @@ class Question(BaseModel):
         """A value of the search, which makes everything small and counts in seconds, in the objective's own unit."""
         if self.objective in LARGEST:
             return -value
-        return value * 1e3 if self.objective == "tpot_ms" else value
+        return value * 1e3 if self.objective in ("tpot_ms", "ttft_ms") else value
 
 
 def _faults(error: ValidationError) -> Iterator[Fault]:

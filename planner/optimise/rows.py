@@ -50,6 +50,8 @@ def objective(question: Question, made: Judged) -> Column:
             return made.cash.devices
         case "tpot_ms":
             return made.speed.tpot
+        case "ttft_ms":
+            return made.speed.ttft
         case "goodput_tok_s":
             return -made.good * made.cash.serving
 
