@@ -69,8 +69,8 @@ class Slot:
     def progress(self) -> Progress:
         """How far the job is."""
         best = self.read(BEST)
-        counts = (int(self.read(cell)) for cell in (DONE, TOTAL, CONSIDERED))
-        return Progress(*counts, None if math.isnan(best) else best)
+        done, total, considered = (int(self.read(cell)) for cell in (DONE, TOTAL, CONSIDERED))
+        return Progress(done, total, considered, None if math.isnan(best) else best)
 
     def report(self, progress: Progress) -> None:
         """Write down how far the job is."""
