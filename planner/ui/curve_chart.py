@@ -15,6 +15,7 @@ ROWS: Final = 3
 ROW_PIXELS: Final = 16
 HEAD_PIXELS: Final = ROWS * ROW_PIXELS + 6
 
+
 @cache
 def curve(shown: Mode) -> Spec:
     """TPOT over batch on log axes: band, line, the promise, the limits and the operating point."""

@@ -19,8 +19,8 @@ import streamlit as st
 
 from planner.errors import HeadroomError
 from planner.optimise.answer import Progress
-from planner.ui import worker
-from planner.ui.worker import BEGAN, CELLS, SEEN, STOP, Board, Finished, Report, Slot, Stop, Task
+from planner.ui import optimise_tasks, worker
+from planner.ui.worker import BEGAN, CELLS, SEEN, STOP, Board, Finished, Slot, Task
 
 MOST_WORKERS: Final = 4
 MOST_JOBS: Final = 16
@@ -176,16 +176,6 @@ class Workshop:
         self._crew.close()
 
 
-def _ready(_: object, report: Report, stop: Stop) -> None:
-    """Import what a search imports, and so leave nothing of it for the first visitor to wait for."""
-    from planner.single import plan_of
-    from planner.specs.scenario import Scenario
-
-    report(Progress(0, 1, 0, None))
-    if not stop():
-        plan_of(Scenario())
-
-
 def count() -> int:
     """Worker processes of this machine: one core stays for the pages."""
     return min(MOST_WORKERS, max(1, (os.cpu_count() or 1) - 1))
@@ -195,5 +185,5 @@ def count() -> int:
 def workshop() -> Workshop:
     """The one workshop of this server."""
     made = Workshop(count())
-    made.prove(_ready)
+    made.prove(optimise_tasks.ready)
     return made

@@ -20,8 +20,8 @@ from planner.ui.marks import pick
 from planner.ui.optimise_chart import PICK, SERIES, SIGNS, View
 from planner.ui.optimise_words import word
 from planner.ui.theme import mode, palette
-from planner.units import whole
 from planner.units import show as shown
+from planner.units import whole
 
 TABLE_PIXELS: Final = 300
 VIEWS: Final[tuple[View, ...]] = ("gpu", "usd")
@@ -49,7 +49,9 @@ def _choice(rank: int, answer: Answer, mine: Scenario) -> str:
     """One row of the table of best choices."""
     choice = answer.best[rank - 1]
     texts = optimise_data.best_row(rank, choice, answer)
-    cells = "".join(_cell("th" if at == KIND else "td", text, at == KIND, bold=rank == 1) for at, text in enumerate(texts))
+    cells = "".join(
+        _cell("th" if at == KIND else "td", text, at == KIND, bold=rank == 1) for at, text in enumerate(texts)
+    )
     return f"<tr>{cells}{_cell('td', links(choice.scenario, choice.kind, mine), True, raw=True)}</tr>"
 
 
@@ -70,7 +72,7 @@ def _cell(tag: str, text: str, left: bool, *, title: bool = False, bold: bool = 
     """One cell; `raw` text is HTML already, everything else is escaped."""
     ink = palette(mode())
     scope = ' scope="col"' if title else ' scope="row"' if tag == "th" else ""
-    look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;vertical-align:top;font-weight:{600 if bold else 400}"
+    look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;vertical-align:middle;font-weight:{600 if bold else 400}"
     look += ";text-align:left;min-width:120px" if left else ";text-align:right"
     look += f";color:{ink.muted}" if title else "" if left and not raw else ";white-space:nowrap"
     return f'<{tag}{scope} style="{look}">{text if raw else escape(show.typeset(text))}</{tag}>'

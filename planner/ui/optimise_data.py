@@ -39,7 +39,9 @@ POINTS: Final = pa.schema(
 )
 LINE: Final = pa.schema([("x", pa.float64()), ("y", pa.float64())])
 PROMISE: Final = pa.schema([("x", pa.float64()), ("label", pa.string()), ("side", pa.string())])
-MARKS: Final = pa.schema([*((name, pa.float64()) for name in ("x", "y")), *((n, pa.string()) for n in ("label", "side", "shape"))])
+MARKS: Final = pa.schema(
+    [*((name, pa.float64()) for name in ("x", "y")), *((n, pa.string()) for n in ("label", "side", "shape"))]
+)
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,6 @@ from planner.errors import Fault, InputError
 from planner.optimise.question import LIMITED, MOST_GPUS, OBJECTIVES, Limit, Question
 from planner.optimise.spelling import (
     LISTS,
-    MOST_NUMBERS,
     QUESTION_FIELDS,
     measured_ids,
     question_from_texts,
@@ -97,7 +96,10 @@ def draw(scenario: Scenario) -> None:
             **_start("max_gpus", Question.model_fields["max_gpus"].default),
         )  # fmt: skip
         st.selectbox(
-            word("objective"), OBJECTIVES, format_func=word, **_start("objective", Question.model_fields["objective"].default)
+            word("objective"),
+            OBJECTIVES,
+            format_func=word,
+            **_start("objective", Question.model_fields["objective"].default),
         )
     with st.expander(word("more"), type="compact", key="_ask_more"):
         _more(scenario)
@@ -114,7 +116,13 @@ def _several(name: str, options: Sequence[Any], scenario: Scenario) -> None:
     own = getattr(scenario, LISTS[name])
     placeholder = word("own", value=spell(own)) if own is not None else word("none")
     st.multiselect(
-        word(name), options, placeholder=placeholder, help=word(f"{name}_help"), select_all=False, **_start(name, [])
+        word(name),
+        options,
+        placeholder=placeholder,
+        help=word(f"{name}_help"),
+        select_all=False,
+        wrap=True,
+        **_start(name, []),
     )
 
 

@@ -45,8 +45,8 @@ class Shelf:
 
 
 @st.cache_resource(show_spinner=False)
-def shelf(name: str) -> Shelf:
-    """The shelf of one kind of answers."""
+def shelf() -> Shelf:
+    """The shelf of this server."""
     return Shelf()
 
 
@@ -77,7 +77,7 @@ class Desk:
     def view(self, asked: Hashable) -> View:
         """What there is for what is asked now; work on anything else is cancelled."""
         self._collect()
-        found = shelf(self.name).get(asked)
+        found = shelf().get((self.name, asked))
         if found is not None:
             st.session_state[self._last] = (asked, found)
             return View("done", found)
@@ -125,7 +125,7 @@ class Desk:
         del st.session_state[self._job]
         asked, ended = held[0], held[1].finished()
         if ended.status == "done":
-            shelf(self.name).put(asked, ended.value)
+            shelf().put((self.name, asked), ended.value)
             st.session_state[self._last] = (asked, ended.value)
         else:
             st.session_state[self._end] = _ending(asked, ended)

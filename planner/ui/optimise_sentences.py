@@ -46,9 +46,10 @@ def _than_plan(winner: Choice, own: float | None, objective: Objective) -> list[
 
 def _than_next(answer: Answer, winner: Choice) -> list[str]:
     """How the winner compares with the best of another kind."""
-    if len(answer.best) < 2:
+    other = next((choice for choice in answer.best if choice.kind != winner.kind), None)
+    if other is None:
         return []
-    other, said = answer.best[1], _difference(winner.value, answer.best[1].value, answer.question.objective)
+    said = _difference(winner.value, other.value, answer.question.objective)
     if said is None:
         return [word("as_next", kind=other.kind)]
     return [word("than_next", share=said[0], word=said[1], kind=other.kind)]
