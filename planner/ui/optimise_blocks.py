@@ -25,9 +25,6 @@ from planner.units import whole
 
 TABLE_PIXELS: Final = 300
 VIEWS: Final[tuple[View, ...]] = ("gpu", "usd")
-HEADER: Final = (
-    "rank", "kind", "col_gpus", "col_batch", "col_tpot", "col_ttft", "col_rate", "col_usd", "col_hour", "col_behind",
-)  # fmt: skip
 KIND: Final = 1
 """Place of the column of kinds in the table of best choices."""
 
@@ -36,7 +33,8 @@ def best(answer: Answer, mine: Scenario, title: str = "best") -> None:
     """The best of each kind, each with its links."""
     with show.card(word(title), f"card_{title}"):
         show.finding(word("best_finding"))
-        head = "".join(_cell("th", word(name), name == "kind", title=True) for name in HEADER)
+        header = optimise_data.best_header(answer.question.objective)
+        head = "".join(_cell("th", word(name), name == "kind", title=True) for name in header)
         head += _cell("th", word("col_open"), True, title=True)
         body = "".join(_choice(rank, answer, mine) for rank in range(1, len(answer.best) + 1))
         look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.88rem;font-variant-numeric:tabular-nums;margin:0"
@@ -48,7 +46,7 @@ def best(answer: Answer, mine: Scenario, title: str = "best") -> None:
 def _choice(rank: int, answer: Answer, mine: Scenario) -> str:
     """One row of the table of best choices."""
     choice = answer.best[rank - 1]
-    texts = optimise_data.best_row(rank, choice, answer)
+    texts = optimise_data.best_row(rank, answer)
     cells = "".join(
         _cell("th" if at == KIND else "td", text, at == KIND, bold=rank == 1) for at, text in enumerate(texts)
     )

@@ -194,16 +194,51 @@ def picked(answer: Answer, plan: str | None) -> FrontPoint | None:
 # --- tables -----------------------------------------------------------------------------------------
 
 
-def best_row(rank: int, choice: Choice, answer: Answer) -> tuple[str, ...]:
-    """One of the best choices as cells."""
-    found, scenario = choice.outcome, choice.scenario
-    first = answer.best[0]
-    behind = DASH if rank == 1 else _signed(choice.value / first.value - 1.0) if first.value else DASH
-    return (
-        str(rank), choice.kind, whole(found.gpus), whole(found.batch), _figure(found.tpot_ms), _figure(found.ttft_ms),
-        _figure(found.goodput_tok_s_gpu), show(found.usd_per_m_goodput, "$"), show(cell(scenario, "usd_per_hour"), "$"),
-        behind,
-    )  # fmt: skip
+VALUES: Final = {
+    "usd_per_m_goodput": "col_usd", "usd_per_hour": "col_hour", "gpus": "col_gpus", "tpot_ms": "col_tpot",
+    "goodput_tok_s": "col_good",
+}  # fmt: skip
+"""Title of the objective's own column, which stands first."""
+
+OTHERS: Final = ("col_usd", "col_gpus", "col_batch", "col_tpot", "col_ttft", "col_rate", "col_hour")
+
+
+def best_header(objective: Objective) -> tuple[str, ...]:
+    """Titles of the table of best choices: what is made best first, everything once."""
+    own = VALUES[objective]
+    return ("rank", "kind", own, "col_behind", *(title for title in OTHERS if title != own))
+
+
+def best_row(rank: int, answer: Answer) -> tuple[str, ...]:
+    """One of the best choices as cells, in the order of `best_header`."""
+    choice = answer.best[rank - 1]
+    cells = {
+        "rank": str(rank),
+        "kind": choice.kind,
+        "col_behind": DASH if rank == 1 else _behind(choice.value, answer.best[0].value),
+        **_cells(choice),
+    }
+    return tuple(cells[title] for title in best_header(answer.question.objective))
+
+
+def _cells(choice: Choice) -> dict[str, str]:
+    """Figures of a choice by the titles of their columns."""
+    found = choice.outcome
+    return {
+        "col_usd": show(found.usd_per_m_goodput, "$"),
+        "col_good": _figure(choice.value),
+        "col_gpus": whole(found.gpus),
+        "col_batch": whole(found.batch),
+        "col_tpot": _figure(found.tpot_ms),
+        "col_ttft": _figure(found.ttft_ms),
+        "col_rate": _figure(found.goodput_tok_s_gpu),
+        "col_hour": show(cell(choice.scenario, "usd_per_hour"), "$"),
+    }
+
+
+def _behind(value: float, best: float) -> str:
+    """How far a value is from the best, in percent with its sign."""
+    return _signed(value / best - 1.0) if best else DASH
 
 
 def _figure(value: float | None) -> str:

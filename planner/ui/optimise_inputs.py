@@ -86,7 +86,7 @@ def _put(name: str, value: Any) -> None:
 
 def draw(scenario: Scenario) -> None:
     """All inputs: six that decide most, the rest in an expander."""
-    with st.grid(3, min_column_width=215, gap="small", key="ask"):
+    with st.grid(3, min_column_width=140, gap="small", key="ask"):
         _several("accelerators", accelerator_ids(), scenario)
         _several("precisions", describe("weights").options, scenario)
         _several("caches", describe("kv").options, scenario)
@@ -128,7 +128,7 @@ def _several(name: str, options: Sequence[Any], scenario: Scenario) -> None:
 
 def _more(scenario: Scenario) -> None:
     """Inputs that few questions need."""
-    with st.grid(3, min_column_width=180, gap="small", key="ask_more"):
+    with st.grid(3, min_column_width=140, gap="small", key="ask_more"):
         for field in AT_MOST:
             st.number_input(
                 word(f"limit_{field}"), min_value=0.0, step=STEPS[field], format="%g", placeholder=word("none"),

@@ -69,11 +69,14 @@ def tornado(shown: Mode) -> Spec:
                 "align": align,
                 "baseline": "middle",
                 "dy": -7,
-                "limit": 330,
+                "limit": {"expr": wide},
             },
             "encoding": {"y": y, "x": {"value": where}, "text": {"field": field}},
         }
-        for field, align, where, weight in (("name", "left", 0, 600), ("label", "right", "width", 400))
+        for field, align, where, weight, wide in (
+            ("name", "left", 0, 600, "width * 0.56"),
+            ("label", "right", "width", 400, "width * 0.42"),
+        )
     ]
     return chart(ink, MOST * ROW_PIXELS, [bars, zero, *said])
 

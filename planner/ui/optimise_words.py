@@ -120,6 +120,7 @@ EN: Final = {
     "col_batch": "Batch",
     "col_tpot": "TPOT, ms",
     "col_ttft": "TTFT, ms",
+    "col_good": "Good tok/s",
     "col_rate": "Good tok/s per GPU",
     "col_usd": "$/M good tokens",
     "col_hour": "$/h",
