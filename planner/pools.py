@@ -60,10 +60,11 @@ class Pool:
         return float(self.at.devices[0, 0])
 
 
-def prefill_pool(setting: Setting, *, together: bool = True) -> Pool | None:
+def prefill_pool(setting: Setting, *, together: bool = True, clock: Profile | None = None) -> Pool | None:
     """The prefill pool of a scenario; None when prefill is not in a pool of its own.
 
-    Without `together` kernels are priced one by one, for a reader to follow.
+    Without `together` kernels are priced one by one, for a reader to follow. `clock`: constants of the pool's accelerator
+    where they are not the catalogue's.
 
     Raises:
         CatalogueError: for a prefill accelerator that the catalogue does not hold.
@@ -72,7 +73,7 @@ def prefill_pool(setting: Setting, *, together: bool = True) -> Pool | None:
     if asked.prefill != "disaggregated":
         return None
     gpu = setting.gpu if asked.prefill_gpu is None else accelerator(asked.prefill_gpu)
-    clock = _clock(setting, gpu)
+    clock = _clock(setting, gpu) if clock is None else clock
     at = _worker(setting, gpu, clock) if asked.prefill_tp is None else layout(asked.prefill_tp).tall
     taken = _one(_reading(setting, clock, at, together=together))
     return _pool(setting, gpu, clock, at, taken)
