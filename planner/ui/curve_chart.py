@@ -36,7 +36,7 @@ def _batch_axis(ink: Palette) -> Spec:
 
 
 def _time_axis(ink: Palette, field: str) -> Spec:
-    scale_axis = axis(ink, "TPOT (ms)", values={"expr": _ticks()}, format=",~r", labelOverlap="greedy")
+    scale_axis = axis(ink, "TPOT (ms)", values={"expr": ticks()}, format=",~r", labelOverlap="greedy")
     return {
         "field": field,
         "type": "quantitative",
@@ -45,7 +45,7 @@ def _time_axis(ink: Palette, field: str) -> Spec:
     }
 
 
-def _ticks() -> str:
+def ticks() -> str:
     """Ticks by the span of the axis, worked out where the chart is drawn: the specification stays the same."""
     few, some, many = (
         [float(f"{digit * 10**power:.6g}") for power in range(-2, 6) for digit in digits] for digits in DIGITS

@@ -23,20 +23,24 @@ ROW_PIXELS: Final = 16
 
 @dataclass(frozen=True)
 class Scale:
-    """One axis of a line chart: its title, and the ticks of a logarithmic scale (none: it starts at zero)."""
+    """One axis of a line chart: its title, and the ticks of a logarithmic scale (none: it starts at zero).
+
+    Ticks are values, or an expression that finds them where the chart is drawn.
+    """
 
     title: str
-    ticks: tuple[float, ...] = ()
+    ticks: tuple[float, ...] | str = ()
     form: str = ",~r"
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its name, its hue and its dash (none: that of its place)."""
+    """A line: its name, its hue, its dash (none: that of its place) and the shape of its points."""
 
     name: str
     hue: str
     dash: Sequence[int] = ()
+    shape: str = "circle"
 
 
 def channel(ink: Palette, field: str, scale: Scale, *, vertical: bool = False, head: int = HEAD_PIXELS) -> Spec:
@@ -51,7 +55,8 @@ def channel(ink: Palette, field: str, scale: Scale, *, vertical: bool = False, h
         "nice": False,
         **({"padding": 10, "rangeMax": head} if vertical else {}),
     }
-    shown = axis(ink, scale.title, values=list(scale.ticks), format=scale.form, labelOverlap="greedy", **grid)
+    values = {"expr": scale.ticks} if isinstance(scale.ticks, str) else list(scale.ticks)
+    shown = axis(ink, scale.title, values=values, format=scale.form, labelOverlap="greedy", **grid)
     return {"field": field, "type": "quantitative", "scale": log, "axis": shown}
 
 
@@ -88,9 +93,18 @@ def lines(
     points = {
         "data": {"name": "points"},
         "mark": {"type": "point", "filled": True, "size": 120, "opacity": 1, "stroke": ink.paper, "strokeWidth": 2},
-        "encoding": {"x": x, "y": y, "color": {**colour, "legend": None}},
+        "encoding": {"x": x, "y": y, "color": {**colour, "legend": None}, **_shapes(series)},
     }
     return chart(ink, height, [curves, *_levels(ink, y), *_limits(ink, x), points, *_hover(ink, tips, head)])
+
+
+def _shapes(series: Sequence[Series]) -> Spec:
+    """The channel of shapes, where points have several."""
+    shapes = [each.shape for each in series]
+    if len(set(shapes)) == 1:
+        return {}
+    scale = {"domain": [each.name for each in series], "range": shapes}
+    return {"shape": {"field": "series", "type": "nominal", "scale": scale, "legend": None}}
 
 
 def _levels(ink: Palette, y: Spec) -> list[Spec]:
