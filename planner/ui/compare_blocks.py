@@ -57,7 +57,8 @@ def differences(found: Comparison) -> None:
             show.finding(word("nothing"))
         if everything or found.differences:
             table(found, everything)
-            st.caption(show.plain(word("marks", name=found.names[found.against])))
+            rest = "" if everything else f" {word('rest')}"
+            st.caption(show.plain(word("marks", name=found.names[found.against]) + rest))
 
 
 def curves(found: Comparison) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from planner.compare.link import LETTERS
 from planner.ui.curve_chart import BATCHES, ticks
-from planner.ui.line_chart import DASHES, Scale, Series, lines
+from planner.ui.line_chart import DASHES, Scale, Series, lines, symbols
 from planner.ui.marks import Spec, axis, chart, text, tip
 from planner.ui.theme import Mode, Palette, palette
 
@@ -39,7 +39,7 @@ def curves(shown: Mode, count: int) -> Spec:
         Scale("TPOT (ms)", ticks()),
     )
     tips = {"at": "Batch"} | {name: f"TPOT of {name}" for name in LETTERS[:count]}
-    return lines(ink, 320, scales, series, tips)
+    return symbols(ink, lines(ink, 400, scales, series, tips, quiet=True), series)
 
 
 @cache

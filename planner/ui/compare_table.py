@@ -15,7 +15,7 @@ from planner.ui import show
 from planner.ui.compare_charts import SYMBOLS, hues
 from planner.ui.compare_words import label, word
 from planner.ui.theme import mode, palette
-from planner.units import DASH, unit_of
+from planner.units import DASH, dollars, significant, unit_of, whole
 from planner.units import show as shown
 
 HIDDEN: Final = ("v", "lang")
@@ -30,20 +30,32 @@ MORE: Final = frozenset(
 BETTER: Final = 0.005
 """Spread of a row, relative to its best value, below which nothing is best."""
 
+DETAILS: Final = frozenset(
+    "c gpus_per_replica withheld_bytes activation_bytes graph_bytes runtime_bytes kv_bytes_per_token kv_capacity_tokens_rank "
+    "b_max_kv_mean b_max ttft_unloaded_ms tpot_low_ms tpot_high_ms output_tok_s goodput_tok_s usd_per_m_output".split()
+)
+"""Fields that follow from others: shown where all are."""
+
 LONGEST: Final = 40
 """Characters of a value that are shown: a custom model's token has thousands."""
 
-UNITS: Final = {REQUESTS_FIELD: "requests/s"}
+NAMED: Final = ("ms", "bytes")
+"""Units that stand beside a figure; the others are in the name of the row."""
 
 
 def table(found: Comparison, everything: bool) -> None:
     """The rows that differ, or all of them; it scrolls sideways by itself where the page is narrow."""
-    kept = [row for row in found.rows if row.field not in HIDDEN and (everything or row.differs)]
+    kept = [row for row in found.rows if row.field not in HIDDEN and (everything or telling(row))]
     look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.9rem;font-variant-numeric:tabular-nums;margin:0"
     name = escape(word("differences"))
     parts = [_part(found, word(key), [row for row in kept if row.asked is asked]) for key, asked in _PARTS]
     inside = f'<table aria-label="{name}" style="{look}">{_head(found)}{"".join(parts)}</table>'
     st.html(f'<div tabindex="0" role="region" aria-label="{name}" style="overflow-x:auto">{inside}</div>')
+
+
+def telling(row: Row) -> bool:
+    """Whether a row differs, and says what no other row says."""
+    return row.differs and row.field not in DETAILS
 
 
 _PARTS: Final = (("asked", True), ("found", False))
@@ -123,4 +135,14 @@ def said_of(row: Row, value: Value) -> str:
         case _ if not math.isfinite(value):
             return DASH
         case _:
-            return shown(value, UNITS.get(row.field) or unit_of(row.field))
+            return _figure(row.field, float(value))
+
+
+def _figure(field: str, value: float) -> str:
+    """A figure: a count in full, others to three digits, a unit where the row does not name it."""
+    unit = unit_of(field)
+    if unit.startswith("$"):
+        return dollars(value)
+    if unit in NAMED:
+        return shown(value, unit)
+    return whole(value) if float(value).is_integer() and not unit.startswith("tok/s") else significant(value)

@@ -20,6 +20,9 @@ HEAD_PIXELS: Final = 20
 ROW_PIXELS: Final = 16
 """Height of one more row of labels."""
 
+ASIDE_PIXELS: Final = 6
+"""How far the names of points stand apart, so that those of points at one place can be told apart."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -93,18 +96,27 @@ def lines(
     points = {
         "data": {"name": "points"},
         "mark": {"type": "point", "filled": True, "size": 120, "opacity": 1, "stroke": ink.paper, "strokeWidth": 2},
-        "encoding": {"x": x, "y": y, "color": {**colour, "legend": None}, **_shapes(series)},
+        "encoding": {"x": x, "y": y, "color": {**colour, "legend": None}},
     }
     return chart(ink, height, [curves, *_levels(ink, y), *_limits(ink, x), points, *_hover(ink, tips, head)])
 
 
-def _shapes(series: Sequence[Series]) -> Spec:
-    """The channel of shapes, where points have several."""
-    shapes = [each.shape for each in series]
-    if len(set(shapes)) == 1:
-        return {}
-    scale = {"domain": [each.name for each in series], "range": shapes}
-    return {"shape": {"field": "series", "type": "nominal", "scale": scale, "legend": None}}
+def symbols(ink: Palette, spec: Spec, series: Sequence[Series]) -> Spec:
+    """A quiet chart of lines whose points differ in shape too, each with the name of its series above it."""
+    names = [each.name for each in series]
+    scale = {"domain": names, "range": [each.shape for each in series]}
+    shape = {"field": "series", "type": "nominal", "scale": scale, "legend": None}
+    (points,) = (layer for layer in spec["layer"] if layer["data"]["name"] == "points")
+    shaped = {**points, "encoding": {**points["encoding"], "shape": shape}}
+    aside = f"(indexof({names}, datum.series) - {(len(names) - 1) / 2}) * {ASIDE_PIXELS}"
+    where = {key: points["encoding"][key] for key in ("x", "y")}
+    label = {
+        "data": {"name": "points"},
+        "mark": {**text(ink.ink), "baseline": "bottom", "dy": -8, "dx": {"expr": aside}, "aria": False},
+        "encoding": {**where, "text": {"field": "series"}},
+    }
+    others = [layer for layer in spec["layer"] if layer is not points]
+    return {**spec, "layer": [*others[:-1], shaped, label, others[-1]]}
 
 
 def _levels(ink: Palette, y: Spec) -> list[Spec]:

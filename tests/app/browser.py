@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -34,6 +35,9 @@ FLAGS = (
 ).split()
 LOCAL = {"", "127.0.0.1", "localhost"}
 LOG_ALARMS = ("Traceback", "Uncaught app ", "deprecat", "Warning:", "not a valid config option")
+PROBES = re.compile(r"/[a-z]+/_stcore/(?:health|host-config)$")
+"""Where Streamlit looks for its server first when a page below the start page is opened: not found, by its design."""
+
 START_SECONDS = 60
 ACTION_MS = 20_000
 
@@ -146,7 +150,7 @@ class Faults:
         page.on("request", self._see)
 
     def _hear(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        if message.type == "error" and not PROBES.search(message.location.get("url", "")):
             self.console.append(f"{message.text} ({message.location.get('url', '')})")
 
     def _see(self, request: Request) -> None:

@@ -88,13 +88,13 @@ def test_sentences_against_a() -> None:
     b, c, d = (read(each) for each in found().sentences)
     assert c == (
         "C serves 22.1× the requests of A for 82 % less a good token. "
-        "GPUs 4× (4 against 1), TPOT 1.2× (27.6 ms against 23.4 ms), KV tokens 25.0× (732,421 against 29,296)."
+        "GPUs 4× (4 against 1), TPOT 1.2× (27.6 ms against 23.4 ms), KV tokens 25.0× (732,000 against 29,300)."
     )
     assert b.startswith(
         "B serves 9.9× the requests of A for 80 % less a good token. GPUs 2× (2 against 1), TPOT 5.9 % less"
     )
     assert d.startswith("D serves 19.8× the requests of A for 80 % less a good token.")
-    assert "KV tokens 18.0× (527,343 against 29,296)" in d
+    assert "KV tokens 18.0× (527,000 against 29,300)" in d
 
 
 def test_sentences_against_the_baseline() -> None:
@@ -105,7 +105,7 @@ def test_sentences_against_the_baseline() -> None:
     assert "TPOT about the same (22.0 ms)" in b
     assert c == (
         "C serves 1.1× the requests of D for 10 % less a good token. "
-        "GPUs the same (4), TPOT 1.3× (27.6 ms against 22.0 ms), KV tokens 1.4× (732,421 against 527,343)."
+        "GPUs the same (4), TPOT 1.3× (27.6 ms against 22.0 ms), KV tokens 1.4× (732,000 against 527,000)."
     )
 
 
