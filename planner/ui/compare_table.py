@@ -36,6 +36,12 @@ DETAILS: Final = frozenset(
 )
 """Fields that follow from others: shown where all are."""
 
+FIGURES: Final = 76
+"""Share of the width that the plans' columns take, alike [%]."""
+
+WORDS: Final = 20
+"""Characters from which on a value may take several lines."""
+
 LONGEST: Final = 40
 """Characters of a value that are shown: a custom model's token has thousands."""
 
@@ -66,7 +72,7 @@ def _head(found: Comparison) -> str:
     ink = palette(mode())
     look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;font-weight:600"
     names = "".join(
-        f'<th scope="col" style="{look};text-align:right;white-space:nowrap">'
+        f'<th scope="col" style="{look};text-align:right;white-space:nowrap;width:{FIGURES / len(found.names):.0f}%">'
         f'<span aria-hidden="true" style="color:{hue}">{symbol}</span> {name}</th>'
         for name, symbol, hue in zip(found.names, SYMBOLS, hues(ink), strict=False)
     )
@@ -108,7 +114,7 @@ def _cell(found: Comparison, row: Row, at: int, best: float | None, look: str) -
     ink = palette(mode())
     weight = 600 if other or star else 400
     colour = ink.ink if row.differs else ink.muted
-    wide = "min-width:11rem;overflow-wrap:anywhere" if len(said) > LONGEST else "white-space:nowrap"
+    wide = "min-width:9rem;overflow-wrap:anywhere" if len(said) > WORDS else "white-space:nowrap"
     text = escape(show.typeset(f"{mark}{said}"))
     return f'<td style="{look};text-align:right;font-weight:{weight};color:{colour};{wide}">{text}</td>'
 

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from planner.catalog.scenarios import load_preset
 from planner.compare import comparison, comparison_from, comparison_link
 from planner.export import from_csv
 from planner.share import pinned
@@ -88,10 +89,12 @@ def test_stepping_back_undoes_a_removal(open_page: OpenPage) -> None:
 
 @pytest.mark.browser
 def test_plans_are_added_from_the_sidebar_and_from_a_link(open_page: OpenPage) -> None:
-    page = open_page(comparison_link(PAIR, "compare") + "&isl=512", charts=3)
+    page = open_page(comparison_link(PAIR, "compare") + "&preset=llama70b-fp8-c-real&isl=512", charts=3)
+    assert "preset" not in page.url
+    assert comparison_from(own(page)["plans"]) == PAIR
     page.get_by_role("button", name="Add or replace a plan").click()
     press(page, "Take the plan of the sidebar")
-    assert comparison_from(own(page)["plans"]) == (*PAIR, pinned(Scenario(isl=512)))
+    assert comparison_from(own(page)["plans"]) == (*PAIR, pinned(load_preset("llama70b-fp8-c-real").with_(isl=512)))
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Add or replace a plan").click()
     page.get_by_role("textbox", name="Link").fill("https://host/?tp=2&weights=fp8")

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from planner.answer import answer
+from planner.catalog.custom import encode_custom
 from planner.catalog.scenarios import load_preset
 from planner.compare import Comparison, comparison, comparison_csv, comparison_from, comparison_json, comparison_link
 from planner.compare.link import LETTERS, MAX_TEXT, pasted, reference_from, spelled
@@ -20,6 +21,7 @@ from planner.share import from_link, pinned
 from planner.single import plan_of
 from planner.specs.scenario import SCENARIO_FIELDS, Scenario
 from tests.samples import plan
+from tests.unit.test_share import CONFIG
 
 ARTICLE = tuple(load_preset(f"llama70b-{name}") for name in ("fp8-a", "fp8-b", "fp8-c", "bf16-tp4"))
 
@@ -225,6 +227,13 @@ def test_the_spelling_can_be_read() -> None:
     assert spelled(pair) == "weights=fp8&tp=4;v=1"
     assert comparison_from(spelled(pair)) == pair
     assert comparison_from("preset=llama70b-fp8-a;preset=llama70b-fp8-b") == ARTICLE[:2]
+
+
+def test_a_model_of_ones_own_travels_with_its_plan() -> None:
+    own = Scenario(model="custom", x=encode_custom(CONFIG), tp=2)
+    link = comparison_link((own, ARTICLE[0]), "https://host/compare")
+    assert pasted(link) == (pinned(own), pinned(ARTICLE[0]))
+    assert comparison(pasted(link)).plans[0].fits
 
 
 @pytest.mark.parametrize(
