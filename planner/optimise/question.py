@@ -9,15 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from planner.errors import Fault, InputError
-from planner.specs.fields import (
-    CachePrecision,
-    DraftTokens,
-    Identifier,
-    PrefillMode,
-    TokensOrZero,
-    WeightPrecision,
-    shown,
-)
+from planner.specs.fields import CachePrecision, DraftTokens, Identifier, PrefillMode, TokensOrZero, WeightPrecision, shown
 from planner.specs.scenario import Scenario
 
 Objective: TypeAlias = Literal["usd_per_m_goodput", "usd_per_hour", "gpus", "tpot_ms", "goodput_tok_s"]
