@@ -6,9 +6,9 @@ from functools import cache
 from typing import Final
 
 from planner.compare.link import LETTERS
-from planner.ui.curve_chart import BATCHES, ticks
+from planner.ui.curve_chart import BATCHES
 from planner.ui.line_chart import DASHES, Scale, Series, lines, symbols
-from planner.ui.marks import Spec, axis, chart, text, tip
+from planner.ui.marks import Spec, axis, chart, log_ticks, text, tip
 from planner.ui.theme import Mode, Palette, palette
 
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond")
@@ -36,7 +36,7 @@ def curves(shown: Mode, count: int) -> Spec:
     ]
     scales = (
         Scale("Batch: concurrent requests per replica", tuple(map(float, BATCHES)), ",d"),
-        Scale("TPOT (ms)", ticks()),
+        Scale("TPOT (ms)", log_ticks("y")),
     )
     tips = {"at": "Batch"} | {name: f"TPOT of {name}" for name in LETTERS[:count]}
     return symbols(ink, lines(ink, 400, scales, series, tips, quiet=True), series)

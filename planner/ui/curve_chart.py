@@ -31,11 +31,7 @@ def _batch_axis(ink: Palette) -> Spec:
 
 
 def _time_axis(ink: Palette, field: str) -> Spec:
-<<<<<<< HEAD
     scale_axis = axis(ink, "TPOT (ms)", values={"expr": log_ticks("y")}, format=",~r", labelOverlap="greedy")
-=======
-    scale_axis = axis(ink, "TPOT (ms)", values={"expr": ticks()}, format=",~r", labelOverlap="greedy")
->>>>>>> compare
     return {
         "field": field,
         "type": "quantitative",
@@ -44,18 +40,6 @@ def _time_axis(ink: Palette, field: str) -> Spec:
     }
 
 
-<<<<<<< HEAD
-=======
-def ticks() -> str:
-    """Ticks by the span of the axis, worked out where the chart is drawn: the specification stays the same."""
-    few, some, many = (
-        [float(f"{digit * 10**power:.6g}") for power in range(-2, 6) for digit in digits] for digits in DIGITS
-    )
-    span = "domain('y')[1] / domain('y')[0]"
-    return f"{span} > {SPANS[0]} ? {few} : {span} > {SPANS[1]} ? {some} : {many}"
-
-
->>>>>>> compare
 def _band(ink: Palette) -> Spec:
     encoding = {"x": _batch_axis(ink), "y": _time_axis(ink, "low"), "y2": {"field": "high"}}
     return {
