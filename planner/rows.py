@@ -100,13 +100,34 @@ class Bounds:
     limits: Limits
 
 
-def bounds(setting: Setting, layout: Layout) -> Bounds:
-    """Memory, clock and largest batches of layouts of shape (n, 1)."""
+def bounds(setting: Setting, layout: Layout, most: Column | None = None) -> Bounds:
+    """Memory, clock and largest batches of layouts of shape (n, 1).
+
+    `most`: how far the largest batch by promise is looked for; all the way when None.
+    """
     clock = decode.clock(setting.decoding, layout)
     found = rules_of(setting)
     space = room(setting, layout)
     unloaded = unloaded_ttft(setting, clock)
-    return Bounds(clock, found, space, unloaded, _limits(setting, clock, found, space, unloaded))
+    return Bounds(clock, found, space, unloaded, _limits(setting, clock, found, space, unloaded, most))
+
+
+def open_ended(setting: Setting, layout: Layout, space: Room) -> Bounds:
+    """As `bounds`, for layouts that break no rule and whose memory is known; the promise is not looked at yet."""
+    clock = decode.clock(setting.decoding, layout)
+    shape = layout.tp.shape
+    seats = np.broadcast_to(seats_of(setting) * layout.dp, shape)
+    free = np.full(shape, -1, dtype=np.int64)
+    limits = Limits(space.held, np.full(shape, np.inf), seats, free, np.zeros(shape, dtype=np.bool_))
+    return Bounds(clock, (), space, unloaded_ttft(setting, clock), limits)
+
+
+def promised(setting: Setting, known: Bounds) -> Bounds:
+    """The same with the largest batch by promise, looked for only as far as memory and the engine's seats reach."""
+    limits = known.limits
+    most = np.clip(np.minimum(limits.held, limits.seats), 1.0, decode.LARGEST_BATCH)
+    by_sla = _largest_by_sla(setting, known.clock, known.unloaded, most)
+    return replace(known, limits=replace(limits, by_sla=by_sla))
 
 
 def rules_of(setting: Setting) -> tuple[Rule, ...]:
@@ -206,14 +227,21 @@ def promised_tpot(setting: Setting) -> float:
     return setting.scenario.sla_tpot_ms / 1e3 if setting.scenario.osl > 1 else float("inf")
 
 
-def _limits(setting: Setting, clock: decode.Clock, found: tuple[Rule, ...], space: Room, unloaded: Column) -> Limits:
+def _limits(
+    setting: Setting,
+    clock: decode.Clock,
+    found: tuple[Rule, ...],
+    space: Room,
+    unloaded: Column,
+    most: Column | None,
+) -> Limits:
     """The largest batch by cache, by promise and by the engine's seats."""
     layout = clock.placed.layout
     shape = layout.tp.shape
     seats = seats_of(setting)
     broken = refusals(found, layout)
     by_engine = np.isin(broken, [index for index, rule in enumerate(found) if rule.by_engine])
-    by_sla = _largest_by_sla(setting, clock, unloaded)
+    by_sla = _largest_by_sla(setting, clock, unloaded, most)
     return Limits(space.held, by_sla, np.broadcast_to(seats * layout.dp, shape), broken, by_engine)
 
 
@@ -224,8 +252,8 @@ def seats_of(setting: Setting) -> float:
     return float(min(setting.max_seqs, setting.token_budget // (setting.scenario.spec + 1)))
 
 
-def _largest_by_sla(setting: Setting, clock: decode.Clock, unloaded: Column) -> Column:
-    """Largest batch at which mean TPOT and TTFT keep the promise; 0 where one sequence breaks it."""
+def _largest_by_sla(setting: Setting, clock: decode.Clock, unloaded: Column, most: Column | None = None) -> Column:
+    """Largest batch at which mean TPOT and TTFT keep the promise, at most `most`; 0 where one sequence breaks it."""
     sla_tpot, sla_ttft = promised_tpot(setting), setting.scenario.sla_ttft_ms / 1e3
 
     def keeps(batch: Column) -> Flags:
@@ -233,7 +261,7 @@ def _largest_by_sla(setting: Setting, clock: decode.Clock, unloaded: Column) -> 
         ttft = prefill.ttft_seconds(unloaded, running_step(setting, clock, tpot))
         return np.asarray((tpot <= sla_tpot) & (ttft <= sla_ttft))
 
-    return decode.largest_batch(keeps, clock.placed.layout.tp.shape)
+    return decode.largest_batch(keeps, clock.placed.layout.tp.shape, most)
 
 
 def binding(setting: Setting, known: Bounds, following: Column) -> tuple[Codes, Codes]:

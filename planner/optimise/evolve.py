@@ -16,12 +16,11 @@ import numpy as np
 from planner.optimise.answer import Cancelled, Choice, Progress
 from planner.optimise.fitness import REFUSED, Fitness, fitness
 from planner.optimise.question import Question
-from planner.optimise.space import Space
+from planner.optimise.ranges import Space
+from planner.optimise.words import kind_words
 from planner.optimise.worth import value_of
 from planner.plan import Column
 from planner.setting import resolve
-from planner.specs.layout import layout_name
-from planner.specs.scenario import Scenario
 from planner.variants import outcome
 
 Stop: TypeAlias = Literal["agreed", "generations", "rows", "nothing varies"]
@@ -222,11 +221,4 @@ class _Search:
             return None
         scenario = self.fitness.scenario(numbers)
         value, _ = value_of(resolve(scenario), self.fitness.question.objective)
-        return None if value is None else Choice(scenario, _kind(scenario), value, outcome(scenario))
-
-
-def _kind(scenario: Scenario) -> str:
-    """What sets a candidate apart, in words."""
-    s = scenario
-    name = layout_name(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp) or f"TP{s.tp}"
-    return f"{name} · {s.weights} · {resolve(s).gpu.name}"
+        return None if value is None else Choice(scenario, kind_words(scenario), value, outcome(scenario))

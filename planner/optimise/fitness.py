@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.errors import Fault, InputError
 from planner.optimise.question import LARGEST, Limit, Question
-from planner.optimise.space import DEGREES, Axis, Population, Space, population
+from planner.optimise.ranges import DEGREES, Axis, Population, Space, population
 from planner.optimise.worth import worth
 from planner.plan import Column, Plans
 from planner.rows import bounds
@@ -18,6 +18,7 @@ from planner.setting import Setting, resolve
 from planner.specs.layout import Layout
 from planner.specs.scenario import Scenario
 from planner.tabulate import table
+from planner.work import ONE
 
 REFUSED: Final = 1e9
 """Where candidates that do not stand begin; above, it grows with what they miss, so that a search finds its way back."""
@@ -131,7 +132,8 @@ class Fitness:
         if batch is None and self.asked.at_batch is not None:
             batch = np.full(tried.shape, float(self.asked.at_batch))
         serving, workers = tried.columns.get("decode_workers"), tried.columns.get("prefill_workers")
-        plans = table(setting, bounds(setting, at), batch, self._filling(at) if self.fills else serving, workers)
+        known = bounds(setting, at, None if batch is None else ONE)
+        plans = table(setting, known, batch, self._filling(at) if self.fills else serving, workers)
         value = self.sign * worth(plans, self.question.objective, self.asked)
         missing = self._missing(plans)
         return np.where(np.isfinite(value) & (missing == 0.0), value, REFUSED * (1.0 + missing))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ from planner.errors import Fault, HeadroomError, InputError
 from planner.optimise.answer import Answer, Cancelled, Progress
 from planner.optimise.draws import Draw, monte_carlo
 from planner.optimise.question import Question
+from planner.optimise.search import optimise
 from planner.specs.fields import shown
 from planner.specs.scenario import Scenario
 from planner.variants import Outcome, outcome
@@ -136,7 +136,7 @@ def _worked(item: Item) -> Swept:
     try:
         if isinstance(item, Scenario):
             return Swept(item, outcome(item))
-        return Swept(item, answer=import_module("planner.optimise.search").optimise(item))
+        return Swept(item, answer=optimise(item))
     except ITEM_ERRORS as error:
         return Swept(item, error=_told(error))
 

@@ -12,7 +12,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,10 @@ import pytest
 from planner.catalog.prices import default_price
 from planner.errors import InputError
 from planner.optimise import sweep as sweep_module
-from planner.optimise.answer import Answer, Cancelled, Choice, Progress
+from planner.optimise.answer import Cancelled, Progress
 from planner.optimise.draws import Draw, monte_carlo
 from planner.optimise.question import Question
+from planner.optimise.search import optimise
 from planner.optimise.sweep import Swept, quantiles, sweep
 from planner.specs.scenario import Scenario
 from planner.variants import outcome
@@ -105,22 +105,14 @@ def test_any_iterable_will_do() -> None:
 # --- questions ------------------------------------------------------------------------------------------------------
 
 
-def answered(question: Question) -> Answer:
-    """The answer of a search that looks at one plan."""
-    found = outcome(question.scenario)
-    best = Choice(question.scenario, "TP4", found.usd_per_m_goodput, found)
-    return Answer(question, (best,), (), 1, 1, (), 0.0)
-
-
-def test_questions_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "planner.optimise.search", SimpleNamespace(optimise=answered))
-    questions = [Question(scenario=ASKED), Question(scenario=ASKED.with_(qps=30.0))]
+def test_questions_are_searched() -> None:
+    questions = [Question(scenario=ASKED.with_(qps=qps), max_gpus=16) for qps in (2.0, 6.0, 12.0)]
     with ThreadPoolExecutor(2) as pool:
         found = sweep(questions, pool)
-    assert [each.answer for each in found] == [answered(question) for question in questions]
-    assert quantiles(found, shares=(0.0, 1.0)).values == pytest.approx(
-        tuple(sorted(outcome(question.scenario).usd_per_m_goodput for question in questions))
-    )
+    answers = [optimise(question) for question in questions]
+    assert [replace(each.answer, seconds=0.0) for each in found] == [replace(each, seconds=0.0) for each in answers]
+    costs = sorted(answer.winner.outcome.usd_per_m_goodput for answer in answers)
+    assert quantiles(found, shares=(0.0, 0.5, 1.0)).values == pytest.approx(tuple(costs))
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------
