@@ -188,6 +188,27 @@ def test_without_batches_each_layout_has_its_own_largest() -> None:
     assert found.best.scenario.at_batch is None
 
 
+def test_further_limits_hold_both_ways() -> None:
+    question, space = SPACES["dense"]
+    limits = (Limit("goodput_tok_s_gpu", False, 400.0), Limit("tpot_ms", True, 35.0), Limit("batch", True, 70.0))
+    free = evolve(question, space, budget=Budget(30, 2)).best
+    bound = evolve(question.model_copy(update={"limits": limits}), space, budget=Budget(30, 2)).best
+    assert bound.outcome.tpot_ms <= 35.0
+    assert bound.outcome.batch <= 70
+    assert bound.outcome.goodput_tok_s_gpu >= 400.0
+    assert free.value < bound.value
+    none = question.model_copy(update={"limits": (Limit("goodput_tok_s_gpu", False, 1e6),)})
+    assert evolve(none, space, budget=Budget(5, 1)).best is None
+
+
+def test_the_batch_of_the_scenario_is_the_only_one_where_it_has_one() -> None:
+    question = Question(scenario=llama(at_batch=24), max_gpus=8)
+    found = evolve(question, Space(tp=POWERS, pp=(1, 2)), budget=Budget(10, 1))
+    assert found.best.scenario.at_batch == 24
+    costs = [outcome(llama(tp=tp, pp=pp, at_batch=24)) for tp in POWERS for pp in (1, 2) if tp * pp <= 8]
+    assert found.best.value == pytest.approx(min(each.usd_per_m_goodput for each in costs if each.stands))
+
+
 # --- how it stops ---------------------------------------------------------------------------------------------------
 
 
