@@ -186,7 +186,7 @@ def _block(setting: Setting, question: Question, source: int, layout: Layout) ->
     """A piece of a category on the grid; where prefill is apart only TPOT is judged, TTFT is the pair's."""
     known = open_ended(setting, layout, room(setting, layout))
     batch = grid(setting, known)
-    made = judged(setting, known, batch, filled(question, layout))
+    made = judged(setting, known, batch, filled(setting, question, layout))
     asked = setting.scenario
     late = made.speed.ttft > asked.sla_ttft_ms / 1e3 if asked.prefill != "disaggregated" else np.zeros(1, dtype=bool)
     slow = made.speed.tpot > promised_tpot(setting)
@@ -229,9 +229,24 @@ def distinct(batch: Column) -> int:
     return int(len(batch) + np.count_nonzero(np.diff(batch, axis=1)))
 
 
-def filled(question: Question, layout: Layout) -> Column | None:
-    """Replicas that fill the devices that there are, where most good tokens are asked; None = as the scenario says."""
+def filled(setting: Setting, question: Question, layout: Layout) -> Column | None:
+    """Replicas that fill the devices that there are, or as many of them as the limits allow, where most good tokens are
+    asked; None = as the scenario says."""
     if question.objective != "goodput_tok_s":
         return None
-    replicas = np.floor(question.max_gpus / layout.devices)
-    return np.asarray(np.maximum(replicas - question.scenario.spare, 1.0))
+    devices = float(question.max_gpus)
+    for limit in question.limits:
+        if limit.at_most and limit.field == "gpus":
+            devices = min(devices, limit.value)
+        elif limit.at_most and limit.field == "usd_per_hour" and setting.cost.price:
+            instance = float(setting.cost.instance)
+            devices = min(devices, np.floor(limit.value / (setting.cost.price * instance) + EXACT) * instance)
+    replicas = np.floor(devices / layout.devices)
+    most = min(
+        (limit.value for limit in question.limits if limit.at_most and limit.field == "replicas"), default=np.inf
+    )
+    return np.asarray(np.maximum(np.minimum(replicas, most) - setting.scenario.spare, 1.0))
+
+
+EXACT: Final = 1e-9
+"""Keeps a quotient that is whole from falling below itself."""
