@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl, quote
 
@@ -26,6 +27,16 @@ IGNORED: Final = frozenset({"embed", "embed_options"})
 
 PRESET: Final = "preset"
 """Input only: expanded into explicit parameters, never written."""
+
+PAGE_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "optimise": (
+        "accelerators", "precisions", "caches", "modes", "chunks", "drafts", "prefill_accelerators", "max_gpus",
+        "objective", "limits",
+    ),
+    "compare": ("plans",),
+    "fleet": ("fleet",),
+}  # fmt: skip
+"""Parameters of a page's address that are not scenario fields, by the page's path; every other page refuses them."""
 
 
 def to_link(scenario: Scenario, base: str = "") -> str:
@@ -96,6 +107,41 @@ def _query(text: str) -> str:
     if mark:
         return after
     return "" if "://" in before else before
+
+
+@dataclass(frozen=True)
+class Address:
+    """What a page's address says.
+
+    Attributes:
+        scenario: pairs that the scenario is read from, unknown names among them.
+        own: pairs that the page itself reads.
+    """
+
+    scenario: dict[str, list[str]]
+    own: dict[str, list[str]]
+
+
+def address(pairs: Mapping[str, Sequence[str]], page: str) -> Address:
+    """Raw query pairs of a page's address, what belongs to the page apart from what belongs to the scenario."""
+    own = PAGE_PARAMETERS.get(page, ())
+    found = {name: list(values) for name, values in pairs.items()}
+    return Address(
+        {name: values for name, values in found.items() if name not in own},
+        {name: values for name, values in found.items() if name in own},
+    )
+
+
+def page_values(pairs: Mapping[str, Sequence[str]], page: str) -> dict[str, str]:
+    """The texts of a page's own parameters; the page judges what they say (a list in several values: `address`).
+
+    Raises:
+        LinkError: when one of them is given more than once.
+    """
+    own = address(pairs, page).own
+    if faults := tuple(_repeated(own)):
+        raise LinkError(faults)
+    return {name: values[0] for name, values in own.items()}
 
 
 def from_pairs(pairs: Mapping[str, Sequence[str]]) -> Scenario:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import streamlit as st
 
 from planner.errors import Fault, InputError
-from planner.share import IGNORED, from_pairs, to_link
+from planner.share import IGNORED, from_pairs, page_values, to_link
 from planner.specs.fields import shown
 from planner.specs.scenario import SCENARIO_FIELDS, Scenario
 from planner.specs.spelling import read
@@ -75,10 +75,33 @@ def malformed(pairs: Pairs) -> bool:
     return False
 
 
-def rewrite(scenario: Scenario) -> None:
-    """Replace the address by a scenario's own link; the caller then reruns, so that the widgets read it afresh."""
+def own_values(page: str) -> dict[str, str]:
+    """The texts of a page's own parameters, as they stand in the address; the page judges what they say.
+
+    Raises:
+        LinkError: when one of them is repeated.
+    """
+    return page_values(raw(), page)
+
+
+def set_own(name: str, value: str | None) -> None:
+    """Write or remove a page's own parameter in the address, when it is not there already."""
+    if value is not None and st.query_params.get(name) != value:
+        st.query_params[name] = value
+    elif value is None and name in st.query_params:
+        del st.query_params[name]
+
+
+def rewrite(scenario: Scenario, own: Pairs | None = None) -> None:
+    """Replace the address by a scenario's own link; the caller then reruns, so that the widgets read it afresh.
+
+    Args:
+        scenario: what the address is to mean.
+        own: pairs of the page's own, which stay.
+    """
     query = to_link(scenario).removeprefix("?")
-    st.query_params.from_dict(parse_qsl(query, keep_blank_values=True))
+    kept = [(name, value) for name, values in (own or {}).items() for value in values]
+    st.query_params.from_dict([*parse_qsl(query, keep_blank_values=True), *kept])
     st.session_state[REWRITTEN] = True
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from planner.errors import InputError
-from planner.share import PRESET
+from planner.share import PRESET, address
 from planner.specs.scenario import Scenario
 from planner.ui import link, show, sidebar, state
 from planner.ui.text import say
@@ -18,7 +18,13 @@ HERE: Final = Path(__file__).resolve().parent
 SIDEBAR_PIXELS: Final = 324
 PAGES: Final = HERE / "app_pages"
 """Not `pages`: Streamlit takes a folder of that name for its old automatic pages, and runs one without the sidebar."""
-OTHERS: Final = {"model": ":material/schema:", "trust": ":material/verified:"}
+OTHERS: Final = {
+    "optimise": ":material/search:",
+    "compare": ":material/compare_arrows:",
+    "fleet": ":material/hub:",
+    "model": ":material/schema:",
+    "trust": ":material/verified:",
+}
 """Pages after Plan, in the order of the bar, with their icons."""
 
 FIRST, SEEN = "_first", "_seen"
@@ -37,7 +43,7 @@ def run() -> None:
     st.html(HERE / "assets" / "style.css")
     st.logo(str(HERE / "assets" / f"logo-{mode()}.png"), size="large")
     page = st.navigation(_pages(), position="top")
-    if _reads_link():
+    if _reads_link(page.url_path):
         sidebar.draw(st.session_state[FIRST])
         if _holds():
             page.run()
@@ -55,37 +61,41 @@ def _page(name: str, icon: str) -> st.Page:
     return st.Page(PAGES / f"{name}.py", title=say(name), icon=icon, help=say(f"{name}_help"), url_path=name)
 
 
-def _reads_link() -> bool:
-    """Judge an address that has not been seen; a refused one is shown instead of any number."""
+def _reads_link(page: str) -> bool:
+    """Judge an address that has not been seen; a refused one is shown instead of any number.
+
+    What belongs to the page itself is left to it.
+    """
     if st.session_state.pop(link.REWRITTEN, False):
         st.rerun()
-    pairs = link.raw() or st.session_state.get(REFUSED, {})
+    said = address(link.raw(), page)
+    pairs = said.scenario or st.session_state.get(REFUSED, {})
     spelled = link.encoded(pairs)
     if st.session_state.get(SEEN) == spelled:
         return True
     judged = link.judge(pairs)
     if judged.faults and (FIRST not in st.session_state or link.malformed(pairs)):
         st.session_state[REFUSED] = pairs
-        _refuse(judged)
+        _refuse(judged, said.own)
         return False
     if PRESET in pairs:
-        link.rewrite(judged.scenario)
+        link.rewrite(judged.scenario, said.own)
         st.rerun()
     st.session_state[SEEN] = spelled
     st.session_state.setdefault(FIRST, judged.scenario)
     return True
 
 
-def _refuse(judged: link.Judged) -> None:
+def _refuse(judged: link.Judged, own: link.Pairs) -> None:
     """The refusals of a link, and the way on."""
     show.refused(say("link_refused"), say("link_refused_why"), link.refused_rows(judged.faults))
-    st.button(say("continue"), key="_continue", help=say("continue_help"), on_click=_go_on, args=(judged.scenario,))
+    st.button(say("continue"), key="_continue", help=say("continue_help"), on_click=_go_on, args=(judged.scenario, own))
 
 
-def _go_on(scenario: Scenario) -> None:
+def _go_on(scenario: Scenario, own: link.Pairs) -> None:
     """Leave a refused link behind, with the defaults in the place of what was refused."""
     st.session_state.pop(REFUSED, None)
-    link.rewrite(scenario)
+    link.rewrite(scenario, own)
 
 
 def _holds() -> bool:

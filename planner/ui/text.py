@@ -64,6 +64,12 @@ EN: Final = {
     "title": "Headroom",
     "plan": "Plan",
     "plan_help": "Does it fit, how fast, how many GPUs, how much, and what binds?",
+    "optimise": "Optimise",
+    "optimise_help": "What would be cheapest, by how much, and what would change the answer?",
+    "compare": "Compare",
+    "compare_help": "A or B? Two to four plans side by side: what differs, and by how much.",
+    "fleet": "Fleet",
+    "fleet_help": "How to serve all of it: traffic, inventory, the mix and its bill.",
     "model": "Model",
     "model_help": "What kind of model is it: parameters, experts, arithmetic intensity, cache reads, tiles.",
     "trust": "Trust",
@@ -237,6 +243,9 @@ EN: Final = {
 
 ZH: Final = {
     "plan": "规划",
+    "optimise": "寻优",
+    "compare": "对比",
+    "fleet": "集群",
     "model": "模型",
     "parameters": "参数分布",
     "growth": "激活专家与权重读取随并发变化",

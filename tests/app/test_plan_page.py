@@ -143,6 +143,8 @@ def test_what_a_link_changes_beside_a_preset_wins() -> None:
 
 
 REFUSED = {
+    "plans=tp%3D4%3Btp%3D2": "plans",
+    "max_gpus=8": "max_gpus",
     "tp=banana": "tp",
     "tp=4&tp=8": "tp",
     "tp=": "tp",

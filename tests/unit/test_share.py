@@ -12,8 +12,18 @@ from planner.catalog.custom import DECODE_LIMIT, custom_model, decode_custom, en
 from planner.catalog.scenarios import load_preset, preset_ids, presets
 from planner.catalog.version import catalogue_version
 from planner.errors import Fault, InputError, LinkError, ModelConfigError
-from planner.share import MAX_QUERY, from_link, from_pairs, pinned, scenario_from_text, to_link
-from planner.specs.scenario import Scenario
+from planner.share import (
+    MAX_QUERY,
+    PAGE_PARAMETERS,
+    address,
+    from_link,
+    from_pairs,
+    page_values,
+    pinned,
+    scenario_from_text,
+    to_link,
+)
+from planner.specs.scenario import SCENARIO_FIELDS, Scenario
 
 CONFIG = json.dumps(
     {
@@ -216,3 +226,33 @@ def test_encoding_refuses_what_decoding_would() -> None:
         encode_custom(json.dumps({**json.loads(CONFIG), "_name_or_path": "a" * DECODE_LIMIT}))
     with pytest.raises(ModelConfigError):
         encode_custom("not json")
+
+
+# --- parameters of a page ---------------------------------------------------------------------------
+
+
+def test_a_pages_own_parameters_are_no_scenario_fields() -> None:
+    own = [name for names in PAGE_PARAMETERS.values() for name in names]
+    assert not set(own) & {*SCENARIO_FIELDS, "preset", "embed", "embed_options"}
+
+
+def test_what_belongs_to_a_page_is_left_to_it_and_to_no_other() -> None:
+    pairs = {"tp": ["4"], "plans": ["a", "b"], "tpp": ["1"]}
+    found = address(pairs, "compare")
+    assert (found.scenario, found.own) == ({"tp": ["4"], "tpp": ["1"]}, {"plans": ["a", "b"]})
+    for page in ("", "fleet", "model", "nowhere"):
+        assert (address(pairs, page).scenario, address(pairs, page).own) == (pairs, {})
+
+
+def test_a_pages_own_parameter_is_given_once() -> None:
+    assert page_values({"tp": ["4"], "plans": ["a"]}, "compare") == {"plans": "a"}
+    assert page_values({"plans": [""]}, "compare") == {"plans": ""}
+    assert page_values({"plans": ["a"]}, "fleet") == {}
+    for values in (["a", "b"], []):
+        with pytest.raises(LinkError) as caught:
+            page_values({"plans": values}, "compare")
+        assert [each.field for each in caught.value.faults] == ["plans"]
+
+
+def test_a_scenarios_link_knows_no_page() -> None:
+    assert fault("tp=4&plans=tp%3D2").field == "plans"
