@@ -83,7 +83,9 @@ class _Checked(BaseModel):
 
 def _faults(error: ValidationError, kind: str) -> Iterator[Fault]:
     """One fault per refused field."""
-    for name, value in {str(each["loc"][0]) if each["loc"] else kind: each["input"] for each in error.errors()}.items():
+    found = {str(each["loc"][0]) if each["loc"] else kind: each for each in error.errors()}
+    for name, each in found.items():
+        value = None if each["type"] == "missing" else each["input"]
         yield Fault(shown(name), shown(value), ALLOWED.get(name, "is not a field of a fleet"))
 
 
