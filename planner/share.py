@@ -109,6 +109,10 @@ def _query(text: str) -> str:
     return "" if "://" in before else before
 
 
+OF_PAGES: Final = frozenset(name for names in PAGE_PARAMETERS.values() for name in names)
+"""Parameters of all pages."""
+
+
 @dataclass(frozen=True)
 class Address:
     """What a page's address says.
