@@ -39,7 +39,7 @@ def bill(shown: Mode) -> Spec:
                 "type": "nominal",
                 "sort": None,
                 "scale": {"range": hues},
-                "legend": legend(ink, columns=2),
+                "legend": legend(ink, columns=1),
             },
             "tooltip": [tip(*pair) for pair in tips.items()],
         },

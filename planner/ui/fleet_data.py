@@ -34,7 +34,9 @@ FAILURE: Final = ("Class", "One replica of", "Left, req/s", "Asked, req/s", "Loa
 @lru_cache(maxsize=32)
 def bill(fleet: Fleet) -> Datasets:
     """Segments of each class's bar, and its total; the unused rest of whole instances has a bar of its own."""
-    names, found = stock_names(fleet.question), list[Row]()
+    names = stock_names(fleet.question)
+    paid = [name for name, each in zip(names, fleet.taken, strict=True) if each.usd_per_hour > 0]
+    found: list[Row] = [(_first(fleet), name, "", "", "", 0.0, 0.0) for name in paid]  # they give hues in the stock's order
     totals: dict[str, float] = {}
     for group in fleet.groups:
         if group.usd_per_hour > 0:
@@ -51,6 +53,11 @@ def bill(fleet: Fleet) -> Datasets:
         "parts": rows(PARTS, found),
         "totals": rows(TOTALS, [(name, dollars(total)) for name, total in totals.items()]),
     }
+
+
+def _first(fleet: Fleet) -> str:
+    """Class of the first bar."""
+    return next((group.traffic.name for group in fleet.groups if group.usd_per_hour > 0), "")
 
 
 def mix(fleet: Fleet) -> pa.Table:

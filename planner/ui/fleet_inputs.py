@@ -48,10 +48,11 @@ def draw() -> FleetQuestion:
 def _editor(
     name: str, frame: pd.DataFrame, columns: dict[str, Any], disabled: list[str | int] | bool = False
 ) -> pd.DataFrame:
-    """One editable table; its rows can be added and removed."""
+    """One editable table; rows can be added and removed; the column of what is also set stands where something is."""
+    shown = [str(column) for column in frame.columns if column != "also" or frame[column].any()]
     return st.data_editor(
-        frame, num_rows="dynamic", hide_index=True, column_config=columns, disabled=disabled, placeholder="–",
-        alt=word("places" if name == "places" else "traffic" if name == "classes" else "stock"), key=fleet_state.key(name),
+        frame, num_rows="dynamic", hide_index=True, column_config=columns, column_order=shown, disabled=disabled,
+        placeholder="–", alt=word({"classes": "traffic"}.get(name, name)), key=fleet_state.key(name),
     )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def _number(field: str, width: int, step: float, high: float | None = None) -> A
     text = describe(field)
     return st.column_config.NumberColumn(
         word(f"col_{field}"), width=width, required=True, min_value=text.low, max_value=high or text.high, step=step,
-        default=_default(field), format="%d" if text.kind == "whole" else "%g",
+        default=_default(field), format="%,d" if text.kind == "whole" else "%g", help=text.meaning,
     )  # fmt: skip
 
 
@@ -73,22 +74,22 @@ def _class_columns() -> dict[str, Any]:
     """Columns of the table of classes."""
     column = st.column_config
     return {
-        "name": column.TextColumn(word("col_name"), width=110, required=True, max_chars=40, pinned=True),
+        "name": column.TextColumn(word("col_name"), width=105, required=True, max_chars=40, pinned=True),
         "model": column.SelectboxColumn(
-            word("col_model"), width=150, required=True, options=_models(), default=describe("model").default
+            word("col_model"), width=140, required=True, options=_models(), default=describe("model").default
         ),
-        "qps": _number("qps", 90, 0.001),
-        "isl": _number("isl", 95, 1),
-        "osl": _number("osl", 105, 1),
-        "prefix": _number("prefix", 80, 0.1, high=100.0),
-        "sla_ttft_ms": _number("sla_ttft_ms", 80, 0.001),
-        "sla_tpot_ms": _number("sla_tpot_ms", 80, 0.001),
+        "qps": _number("qps", 80, 0.001),
+        "isl": _number("isl", 80, 1),
+        "osl": _number("osl", 85, 1),
+        "prefix": _number("prefix", 85, 0.1, high=100.0),
+        "sla_ttft_ms": _number("sla_ttft_ms", 75, 0.001),
+        "sla_tpot_ms": _number("sla_tpot_ms", 75, 0.001),
         "precisions": column.MultiselectColumn(
-            word("col_precisions"), width=120, options=describe("weights").options, default=["bf16"],
+            word("col_precisions"), width=110, options=describe("weights").options, default=["bf16"],
             help=word("help_precisions"),
         ),
         "kv": column.SelectboxColumn(
-            word("col_kv"), width=80, required=True, options=describe("kv").options, default=describe("kv").default
+            word("col_kv"), width=85, required=True, options=describe("kv").options, default=describe("kv").default
         ),
         "engine": column.SelectboxColumn(
             word("col_engine"), width=90, required=True, options=describe("engine").options, default="vllm"
@@ -156,7 +157,7 @@ def _places(base: FleetQuestion) -> pd.DataFrame:
 
 def _goals(base: FleetQuestion) -> Goals:
     """What is made best, and what must hold."""
-    with st.grid(3, min_column_width=230, gap="small", key="fleet_goals"):
+    with st.grid(4, min_column_width=200, gap="small", key="fleet_goals"):
         objective: Objective | None = st.segmented_control(
             word("objective"), CHOICES, format_func=word, default=base.objective, required=True, wrap=True,
             key=fleet_state.key("objective"),

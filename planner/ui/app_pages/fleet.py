@@ -53,10 +53,10 @@ def _body(fleet: Fleet, *, old: bool) -> None:
     fleet_blocks.mix(fleet)
     with st.grid(2, min_column_width=430, gap="small", key="fleet_cards"):
         fleet_blocks.bill(fleet)
-        fleet_blocks.served(fleet)
-        fleet_blocks.failure(fleet)
-        fleet_blocks.idle(fleet)
-    fleet_blocks.grounds(fleet)
+        fleet_blocks.grounds(fleet)
+    fleet_blocks.served(fleet)
+    fleet_blocks.idle(fleet)
+    fleet_blocks.failure(fleet)
     if not old:
         fleet_sharing.row(fleet)
 
