@@ -15,6 +15,7 @@ from planner.evaluate import evaluate_setting
 from planner.fleet.question import TrafficClass
 from planner.plan import BINDS, Plans
 from planner.setting import Setting, resolve
+from planner.specs.fields import WeightPrecision
 from planner.specs.layout import Layout, layout
 from planner.specs.scenario import Scenario
 
@@ -53,7 +54,6 @@ class Found:
     reason: str
 
 
-@lru_cache(maxsize=1024)
 def offers(traffic: TrafficClass, accelerator: str) -> Found:
     """Replicas that no other one dominates in GPUs and capacity; equal ones in the order of precisions and layouts.
 
@@ -63,12 +63,17 @@ def offers(traffic: TrafficClass, accelerator: str) -> Found:
     Raises:
         CatalogueError, ModelConfigError: when the class names what does not exist or cannot be sized.
     """
+    return _found(bare(traffic.scenario), traffic.weights, accelerator)
+
+
+@lru_cache(maxsize=1024)
+def _found(scenario: Scenario, precisions: tuple[WeightPrecision, ...], accelerator: str) -> Found:
+    """As `offers`; neither a class's name nor its rate matters."""
     found: list[Replica] = []
     refused: list[tuple[int, str]] = []
-    for weights in traffic.weights:
-        asked = bare(traffic.scenario).with_(gpu=accelerator, weights=weights)
-        setting = resolve(asked)
-        table = _table(setting)
+    for weights in precisions:
+        asked = scenario.with_(gpu=accelerator, weights=weights)
+        table = _table(resolve(asked))
         found.extend(_standing(asked, table))
         refused.append(_nearest(table))
     return Found(tuple(_undominated(found)), "" if found else max(refused)[1])

@@ -36,7 +36,9 @@ def bill(fleet: Fleet) -> Datasets:
     """Segments of each class's bar, and its total; the unused rest of whole instances has a bar of its own."""
     names = stock_names(fleet.question)
     paid = [name for name, each in zip(names, fleet.taken, strict=True) if each.usd_per_hour > 0]
-    found: list[Row] = [(_first(fleet), name, "", "", "", 0.0, 0.0) for name in paid]  # they give hues in the stock's order
+    found: list[Row] = [
+        (_first(fleet), name, "", "", "", 0.0, 0.0) for name in paid
+    ]  # they give hues in the stock's order
     totals: dict[str, float] = {}
     for group in fleet.groups:
         if group.usd_per_hour > 0:

@@ -23,6 +23,9 @@ from planner.ui.fleet_tables import Goals
 from tests.app import browser as harness
 from tests.app.test_plan_page import MAIN, heading, read, said
 
+SETTLED_MS = 300
+"""The grid takes a typed value over a moment after it was typed."""
+
 CARDS = ("traffic", "stock", "goals", "mix", "bill", "grounds", "served", "idle", "failure", "share")
 
 
@@ -91,7 +94,9 @@ def test_an_edited_cell_changes_the_answer_and_the_address() -> None:
 
 
 def test_a_row_that_is_added_is_a_class() -> None:
-    at = edited(opened(), "classes", {}, ({"name": "Small", "model": "llama-3.1-8b", "qps": 5.0, "isl": 500, "osl": 100},))
+    at = edited(
+        opened(), "classes", {}, ({"name": "Small", "model": "llama-3.1-8b", "qps": 5.0, "isl": 500, "osl": 100},)
+    )
     small = asked(at).classes[3]
     assert (small.name, small.scenario) == ("Small", Scenario(model="llama-3.1-8b", qps=5.0, isl=500, osl=100))
 
@@ -222,7 +227,11 @@ def test_the_bill_is_drawn_and_adds_up(shown: Any) -> None:
     data = fleet_data.bill(fleet)
     parts = data["parts"].to_pylist()
     assert sum(part["end"] - part["start"] for part in parts) == pytest.approx(fleet.usd_per_hour)
-    spec = {**fleet_charts.bill(shown), "datasets": {name: table.to_pylist() for name, table in data.items()}, "width": 400}
+    spec = {
+        **fleet_charts.bill(shown),
+        "datasets": {name: table.to_pylist() for name, table in data.items()},
+        "width": 400,
+    }
     assert "<svg" in vl_convert.vegalite_to_svg(json.dumps(spec))
     assert fleet_charts.bill(shown) is fleet_charts.bill(shown)
 
@@ -246,15 +255,18 @@ def test_the_page_can_be_read_by_everybody(open_page: Callable[..., Page], width
 def test_a_cell_that_is_typed_into_changes_answer_and_address(open_page: Callable[..., Page]) -> None:
     page = open_page("", charts=1)
     page.get_by_role("link", name="Fleet", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Serves all 3 classes")
     harness.settle(page, charts=1)
     before = page.get_by_role("heading", level=1).inner_text()
     editor = page.locator('.st-key-card_traffic [data-testid="stDataFrame"] canvas').first
     box = editor.bounding_box()
     assert box is not None
     page.mouse.dblclick(box["x"] + 34 + 105 + 140 + 40, box["y"] + 35 + 17)
-    page.keyboard.press("Control+A")
-    page.keyboard.type("40")
-    page.keyboard.press("Enter")
+    cell = page.locator("#portal input").first
+    cell.fill("40")
+    expect(cell).to_have_value("40")
+    page.wait_for_timeout(SETTLED_MS)
+    cell.press("Enter")
     page.wait_for_url(re.compile("fleet=1"))
     harness.settle(page, charts=1)
     assert page.get_by_role("heading", level=1).inner_text() != before

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from planner.candidates import candidates
-from planner.evaluate import evaluate
+from planner.catalog.prices import default_price
 from planner.errors import InputError
+from planner.evaluate import evaluate
 from planner.fleet import sentence
 from planner.fleet.answer import Fleet
 from planner.fleet.example import example
@@ -19,12 +20,13 @@ from planner.fleet.names import stock_names
 from planner.fleet.offers import bare, layouts, offers
 from planner.fleet.prices import priced
 from planner.fleet.question import FleetQuestion, PlaceLimit, Stock, TrafficClass
-from planner.catalog.prices import default_price
 from planner.setting import resolve
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 
-CHAT = TrafficClass(name="Chat", scenario=Scenario(model="llama-3.1-8b", qps=50.0, weights="fp8"), precisions=("fp8", "bf16"))
+CHAT = TrafficClass(
+    name="Chat", scenario=Scenario(model="llama-3.1-8b", qps=50.0, weights="fp8"), precisions=("fp8", "bf16")
+)
 LARGE = TrafficClass(name="Large", scenario=Scenario(qps=6.0, weights="fp8", isl=2000, sla_ttft_ms=500.0))
 H100, L40S = Stock(accelerator="h100-sxm", price=3.0), Stock(accelerator="l40s", price=1.0)
 
@@ -48,7 +50,7 @@ def test_offers_are_the_undominated_rows_of_the_table(traffic: TrafficClass, gpu
         scenario = bare(traffic.scenario).with_(gpu=gpu, weights=weights)
         table = evaluate(scenario, candidates(layouts(resolve(scenario))))
         good = np.where(table.fits & table.engine_ok & table.meets_sla, np.nan_to_num(table.goodput_tok_s), 0.0)
-        for gpus, rate in zip(table.gpus_per_replica, good):
+        for gpus, rate in zip(table.gpus_per_replica, good, strict=True):
             standing[int(gpus)] = max(standing.get(int(gpus), 0.0), float(rate) * 0.8 / scenario.osl)
     best = {n: c for n, c in standing.items() if c > max((x for m, x in standing.items() if m < n), default=0.0)}
     assert {each.gpus: each.capacity for each in offers(traffic, gpu).replicas} == pytest.approx(best)
@@ -84,10 +86,12 @@ def cheapest(question: FleetQuestion) -> float:
         ]
         need, best = traffic.scenario.qps, inf
         tops = [ceil(need / capacity) + question.spare for capacity, _ in kinds]
-        first = min((top * cost for top, (_, cost) in zip(tops, kinds)), default=inf)
-        for counts in product(*(range(min(top, int(first / cost)) + 1) for top, (_, cost) in zip(tops, kinds))):
-            cost = sum(n * each for n, (_, each) in zip(counts, kinds))
-            held = sorted(capacity for n, (capacity, _) in zip(counts, kinds) for _ in range(n))
+        first = min((top * cost for top, (_, cost) in zip(tops, kinds, strict=True)), default=inf)
+        for counts in product(
+            *(range(min(top, int(first / cost)) + 1) for top, (_, cost) in zip(tops, kinds, strict=True))
+        ):
+            cost = sum(n * each for n, (_, each) in zip(counts, kinds, strict=True))
+            held = sorted(capacity for n, (capacity, _) in zip(counts, kinds, strict=True) for _ in range(n))
             if cost < best and sum(held[: max(len(held) - question.spare, 0)]) >= need * (1 - 1e-6):
                 best = cost
         total += best
@@ -212,7 +216,10 @@ def test_the_gpus_that_are_missing_are_the_fewest() -> None:
 
 
 def test_a_limit_of_a_place_is_named_with_what_is_missing() -> None:
-    stock = (Stock(accelerator="h100-sxm", price=3.0, place="eu-west"), Stock(accelerator="h200-sxm", price=3.5, place="eu-west"))
+    stock = (
+        Stock(accelerator="h100-sxm", price=3.0, place="eu-west"),
+        Stock(accelerator="h200-sxm", price=3.5, place="eu-west"),
+    )
     fleet = fleet_of(asked(LARGE, stock=stock, limits=(PlaceLimit(place="eu-west", gpus=1),)))
     ((name, missing),) = relief(fleet, "places").missing
     assert name == "eu-west"

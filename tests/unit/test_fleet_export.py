@@ -40,7 +40,9 @@ def questions(draw: st.DrawFn) -> FleetQuestion:
         qps=st.floats(0.001, 1e6), isl=st.integers(1, 100_000), osl=st.integers(2, 10_000), prefix=st.floats(0, 1),
         overlap=st.booleans(), max_seqs=st.none() | st.integers(1, 1000), engine=st.sampled_from(("vllm", "sglang")),
     )  # fmt: skip
-    label = st.text("abcXYZ059äß聊天_", min_size=1, max_size=8).map(lambda text: f"{text} ({text}), {text}"[:40].rstrip(" (,"))
+    label = st.text("abcXYZ059äß聊天_", min_size=1, max_size=8).map(
+        lambda text: f"{text} ({text}), {text}"[:40].rstrip(" (,")
+    )
     names = draw(st.lists(label, min_size=1, max_size=3, unique=True))
     precisions = st.lists(st.sampled_from(("bf16", "fp8", "int4")), unique=True, max_size=3).map(tuple)
     stock = st.builds(
@@ -86,7 +88,18 @@ def test_every_fault_of_every_row_is_told() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "7", "{", '{"classes":1}', '{"classes":[1]}', '{"budget":NaN}', '{"budget":1,"budget":2}', "[" * 5000, "{}"],
+    [
+        "",
+        "[]",
+        "7",
+        "{",
+        '{"classes":1}',
+        '{"classes":[1]}',
+        '{"budget":NaN}',
+        '{"budget":1,"budget":2}',
+        "[" * 5000,
+        "{}",
+    ],
 )
 def test_what_is_no_fleet_is_refused_without_a_traceback(text: str) -> None:
     assert faults(text)
@@ -116,7 +129,7 @@ def test_the_csv_reads_back_as_the_plans_of_the_mix() -> None:
     assert [row["traffic"] for row in rows] == [group.traffic.name for group in fleet.groups]
     assert sum(float(row["usd_per_hour"]) for row in rows) == pytest.approx(fleet.usd_per_hour)
     assert sum(int(row["gpus"]) for row in rows) == fleet.gpus
-    for row, group in zip(rows, fleet.groups):
+    for row, group in zip(rows, fleet.groups, strict=True):
         assert row["stock"].startswith("H")
         assert from_link(row["link"]) == pinned(group.scenario)
 

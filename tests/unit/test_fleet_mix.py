@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from math import ceil, comb, inf
 
 import pytest
@@ -30,12 +30,17 @@ def must_bear(redundancy: Redundancy, replicas: int) -> int:
 
 def left(task: Task, counts: tuple[int, ...], traffic: int) -> float:
     """Capacity of a class without its largest replicas."""
-    held = sorted(o.capacity for n, o in zip(counts, task.offers) if o.traffic == traffic for _ in range(n))
+    held = sorted(
+        o.capacity for n, o in zip(counts, task.offers, strict=True) if o.traffic == traffic for _ in range(n)
+    )
     return sum(held[: max(len(held) - must_bear(task.redundancy, len(held)), 0)])
 
 
 def billed(task: Task, counts: tuple[int, ...], at: int) -> int:
-    used, each = sum(n * o.gpus for n, o in zip(counts, task.offers) if o.stock == at), task.shelves[at].instance
+    used, each = (
+        sum(n * o.gpus for n, o in zip(counts, task.offers, strict=True) if o.stock == at),
+        task.shelves[at].instance,
+    )
     return ceil(used / each) * each
 
 
@@ -129,7 +134,7 @@ def test_the_largest_replicas_fail_first(capacities: list[float], failures: int)
 
 def _subsets(values: list[float], size: int) -> list[list[float]]:
     masks = (mask for mask in product((0, 1), repeat=len(values)) if sum(mask) == size)
-    return [[value for value, taken in zip(values, mask) if taken] for mask in masks]
+    return [[value for value, taken in zip(values, mask, strict=True) if taken] for mask in masks]
 
 
 # --- by hand ------------------------------------------------------------------------------------------
@@ -205,7 +210,7 @@ def test_failures_to_bear_never_fall_with_more_replicas() -> None:
     for redundancy in REDUNDANCIES:
         borne = [redundancy.failures(n) for n in range(1, 400)]
         assert borne == sorted(borne)
-        assert all(after - before in (0, 1) for before, after in zip(borne, borne[1:]))
+        assert all(after - before in (0, 1) for before, after in pairwise(borne))
 
 
 def test_equal_bills_take_the_fewest_gpus_then_replicas_then_the_first_offers() -> None:
