@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from planner.fleet.programme import Array, Columns, Loosened, Programme, programme
+from planner.fleet.programme import Columns, Loosened, programme
+from planner.fleet.rows import Array, Programme
 from planner.fleet.task import Task
 
 SECONDS: Final = 10.0
