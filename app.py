@@ -12,17 +12,20 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from planner.ui.headers import SecurityHeaders
+from planner.ui.jobs import workshop
 from planner.ui.text import say
 from planner.ui.warm import warm
 
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
-    """Import and calculate once, then keep the collector away from what lives as long as the process."""
+    """Import and calculate once, then keep the collector away from what lives as long as the process; workers start beside it."""
+    workshop()
     warm()
     gc.collect()
     gc.freeze()
     yield
+    workshop().close()
 
 
 def apologise(error: Exception) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -141,6 +142,22 @@ def assemble(
         cost=cost_of(scenario),
     )
     return replace(setting, pool=prefill_pool(setting))
+
+
+def reclocked(setting: Setting, change: Callable[[Profile], Profile]) -> Setting:
+    """The same setting under other law constants, put in every place that holds them.
+
+    Args:
+        setting: resolved.
+        change: what becomes of the constants of the replicas' accelerator, and of the prefill pool's where it has one.
+            A prefill worker that the scenario does not name is chosen again.
+    """
+    clock, pool = change(setting.profile), setting.pool
+    routing = replace(setting.machine.routing, spread=clock.expert_popularity)
+    machine = replace(setting.machine, routing=routing)
+    decoding = replace(setting.decoding, machine=machine, profile=clock)
+    changed = replace(setting, profile=clock, machine=machine, decoding=decoding)
+    return changed if pool is None else replace(changed, pool=prefill_pool(changed, clock=change(pool.profile)))
 
 
 HALVED: Final = ("fp8", "fp8-block", "int8", "nvfp4")

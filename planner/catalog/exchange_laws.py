@@ -140,7 +140,7 @@ def _nccl(look: Lookup) -> Kernel:
     """NCCL's all-to-all as an exchange: logical bytes count those to the rank itself too."""
     law = collective_law(look, "all_to_all")
     logical = tuple(bus * n / (n - 1) for n, bus in zip(law.devices, law.bus_bandwidth, strict=True))
-    exchanged = ExchangeLaw(law.devices, law.alpha, logical, law.tag, law.source)
+    exchanged = ExchangeLaw(law.devices, law.alpha, logical, law.tag, law.source, law.median_error)
     return Kernel(exchanged, NCCL_BYTES, "no dispatch kernels were timed for it: all-to-all of NCCL in BF16")
 
 

@@ -45,7 +45,7 @@ class ExchangeRecord(Record):
         """The same constants in SI."""
         alpha = tuple(us * 1e-6 for us in self.alpha_us)
         bandwidth = tuple(gb * 1e9 for gb in self.gb_per_s)
-        return ExchangeLaw(self.ranks, alpha, bandwidth, self.tags[0], self.source)
+        return ExchangeLaw(self.ranks, alpha, bandwidth, self.tags[0], self.source, self.median_error)
 
 
 class ExchangeTable(Record):

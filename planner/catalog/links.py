@@ -49,6 +49,7 @@ def _gather(look: Lookup) -> CollectiveLaw:
         tuple(map(min, gather.bus_bandwidth, scatter.bus_bandwidth)),
         gather.tag,
         f"{gather.source}; the slower of it and reduce_scatter",
+        max((law.median_error for law in (gather, scatter) if law.median_error is not None), default=None),
     )
 
 

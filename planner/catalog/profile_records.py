@@ -90,7 +90,7 @@ class CollectiveRecord(Record):
         """The same constants in SI."""
         alpha = tuple(us * 1e-6 for us in self.alpha_us)
         bus = tuple(gb * 1e9 for gb in self.bus_gb_per_s)
-        return CollectiveLaw(self.devices, alpha, bus, self.tag, self.source)
+        return CollectiveLaw(self.devices, alpha, bus, self.tag, self.source, self.median_error)
 
 
 class KernelTable(Record):

@@ -26,6 +26,8 @@ class CollectiveLaw:
     bus_bandwidth: tuple[float, ...]
     tag: Tag = "fitted"
     source: str = ""
+    median_error: float | None = None
+    """Of the fit to timed collectives; None = no fit says."""
 
     def constants(self, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Alpha [s] and bus bandwidth [B/s] for group sizes `n` (any shape)."""

@@ -23,6 +23,8 @@ class ExchangeLaw:
     bandwidth: tuple[float, ...]
     tag: Tag = "fitted"
     source: str = ""
+    median_error: float | None = None
+    """Of the fit to timed exchanges; None = no fit says."""
 
     def constants(self, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Alpha [s] and bandwidth [B/s] for `n` ranks (any shape)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from planner.ui.marks import Spec, axis, chart, text, tip
+from planner.ui.marks import Spec, axis, chart, log_ticks, text, tip
 from planner.ui.theme import Mode, Palette, palette
 
 BATCHES: Final = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]
@@ -14,11 +14,6 @@ ROWS: Final = 3
 
 ROW_PIXELS: Final = 16
 HEAD_PIXELS: Final = ROWS * ROW_PIXELS + 6
-DIGITS: Final = ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9))
-"""Leading digits of ticks: few where the axis spans decades, more the less it spans, so that three at least are shown."""
-
-SPANS: Final = (20, 4)
-"""Largest over smallest time from which on the first digits do, and the second."""
 
 
 @cache
@@ -36,22 +31,13 @@ def _batch_axis(ink: Palette) -> Spec:
 
 
 def _time_axis(ink: Palette, field: str) -> Spec:
-    scale_axis = axis(ink, "TPOT (ms)", values={"expr": _ticks()}, format=",~r", labelOverlap="greedy")
+    scale_axis = axis(ink, "TPOT (ms)", values={"expr": log_ticks("y")}, format=",~r", labelOverlap="greedy")
     return {
         "field": field,
         "type": "quantitative",
         "scale": {"type": "log", "nice": False, "padding": 12, "rangeMax": HEAD_PIXELS},
         "axis": scale_axis,
     }
-
-
-def _ticks() -> str:
-    """Ticks by the span of the axis, worked out where the chart is drawn: the specification stays the same."""
-    few, some, many = (
-        [float(f"{digit * 10**power:.6g}") for power in range(-2, 6) for digit in digits] for digits in DIGITS
-    )
-    span = "domain('y')[1] / domain('y')[0]"
-    return f"{span} > {SPANS[0]} ? {few} : {span} > {SPANS[1]} ? {some} : {many}"
 
 
 def _band(ink: Palette) -> Spec:

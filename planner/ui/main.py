@@ -47,6 +47,7 @@ def run() -> None:
         sidebar.draw(st.session_state[FIRST])
         if _holds():
             page.run()
+            st.session_state[link.DRAWN] = page.url_path
 
 
 def _pages() -> list[st.Page]:

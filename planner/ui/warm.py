@@ -11,7 +11,7 @@ from planner.fleet.example import example
 from planner.fleet.mix import fleet_of
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
-from planner.ui import charts, curve_chart, fleet_charts, model_charts
+from planner.ui import charts, curve_chart, fleet_charts, model_charts, optimise_chart, optimise_tornado
 from planner.ui.theme import Mode
 
 LAZY: Final = ("pandas", "pyarrow", "streamlit.elements.vega_charts", "streamlit.elements.arrow")
@@ -31,9 +31,11 @@ def warm() -> None:
     importlib.import_module("planner.ui.sharing")
     importlib.import_module("planner.ui.techniques_block")
     importlib.import_module("planner.ui.model_blocks")
+    importlib.import_module("planner.ui.optimise_page")
     importlib.import_module("planner.ui.fleet_inputs")
     for shown in MODES:
         charts.memory(shown), curve_chart.curve(shown), charts.step(shown)
+        optimise_chart.front(shown, "gpu"), optimise_tornado.tornado(shown)
         for chart in (*MODEL_CHARTS, fleet_charts.bill):
             chart(shown)
     for scenario in (Scenario(), *(preset.scenario for preset in presets()[:3])):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -33,6 +34,9 @@ FLAGS = (
     "--disable-component-update --disable-sync --font-render-hinting=none --force-color-profile=srgb"
 ).split()
 LOCAL = {"", "127.0.0.1", "localhost"}
+PROBE = re.compile(r"/[a-z]+/_stcore/(?:health|host-config)$")
+"""Where Streamlit's own start looks for its server first, when the address has a page's path."""
+
 LOG_ALARMS = ("Traceback", "Uncaught app ", "deprecat", "Warning:", "not a valid config option")
 START_SECONDS = 60
 ACTION_MS = 20_000
@@ -146,7 +150,8 @@ class Faults:
         page.on("request", self._see)
 
     def _hear(self, message: ConsoleMessage) -> None:
-        if message.type == "error":
+        probes = PROBE.search(str(message.location.get("url", "")))
+        if message.type == "error" and not probes:
             self.console.append(f"{message.text} ({message.location.get('url', '')})")
 
     def _see(self, request: Request) -> None:

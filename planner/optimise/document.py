@@ -1,0 +1,98 @@
+"""An answer as CSV (a row a plan, which reads back) and as one JSON document; its link holds the question."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote
+
+from planner.catalog.version import catalogue_version
+from planner.export import Json, document, to_csv
+from planner.optimise.answer import Answer, Choice, FrontPoint
+from planner.optimise.question import Question
+from planner.optimise.spelling import QUESTION_FIELDS, question_texts, spell_value
+from planner.share import pinned, to_link
+from planner.single import plan_of
+
+SAFE: Final = ","
+"""Characters of a list that an address keeps as they are."""
+
+
+def question_link(question: Question, base: str = "") -> str:
+    """A link to a question: `base`, `?`, what differs from the defaults, and today's catalogue version.
+
+    No price is written down: it would be that of every accelerator that is tried.
+    """
+    scenario = to_link(question.scenario.with_(c=catalogue_version()), base)
+    own = (f"&{name}={quote(text, safe=SAFE)}" for name, text in question_texts(question).items())
+    return scenario + "".join(own)
+
+
+def answer_csv(answer: Answer, start: str = "") -> str:
+    """The best of each kind as `export.to_csv` writes plans, best first.
+
+    Args:
+        answer: what a search found.
+        start: address of the Plan page, without query.
+    """
+    return to_csv([plan_of(choice.scenario) for choice in answer.best], start)
+
+
+def answer_json(answer: Answer, start: str = "", base: str = "", more: Mapping[str, Json] | None = None) -> str:
+    """The answer as one JSON object; what is not a number becomes null.
+
+    Args:
+        answer: what a search found.
+        start, base: addresses of the Plan page and of the Optimise page, without query.
+        more: what stands around the answer (prices of constraints, sensitivity), appended as it is.
+    """
+    whole = {**answered(answer, start, base), **(more or {})}
+    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def answered(answer: Answer, start: str = "", base: str = "") -> Mapping[str, Json]:
+    """What `answer_json` writes."""
+    return {
+        "question": _question(answer.question),
+        "plans": [_choice(choice, start) for choice in answer.best],
+        "front": [_point(point, start) for point in answer.front],
+        "candidates": answer.candidates,
+        "considered": answer.considered,
+        "refused": {f"{each.rule}: {each.reason}": each.count for each in answer.refused},
+        "seconds": answer.seconds,
+        "link": question_link(answer.question, base),
+    }
+
+
+def _question(question: Question) -> Mapping[str, Json]:
+    """The question: its scenario, and every field as it is written; an empty list is the scenario's own value."""
+    own = {name: spell_value(getattr(question, name)) for name in QUESTION_FIELDS}
+    return {"scenario": question.scenario.model_dump(mode="json"), **own}
+
+
+def _choice(choice: Choice, start: str) -> Mapping[str, Json]:
+    """One of the best: the whole plan, and before it what it is called and what it is worth."""
+    return {"kind": choice.kind, "value": plain(choice.value), **document(plan_of(choice.scenario), start)}
+
+
+def _point(point: FrontPoint, start: str) -> Mapping[str, Json]:
+    """One point of the front, its plan as a link."""
+    numbers = {name: plain(value) for name, value in vars(point).items() if name != "scenario"}
+    return {**numbers, "link": to_link(pinned(point.scenario), start)}
+
+
+def plain(value: object) -> Json:
+    """A value that JSON can hold: dataclasses' fields are walked, what is not a number becomes null."""
+    match value:
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case str() | bool() | int() | None:
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case _:
+            return str(value)

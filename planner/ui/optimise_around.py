@@ -1,0 +1,102 @@
+"""What stands around an answer: the price of each constraint, what would make it feasible, and what moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Final
+
+import streamlit as st
+
+from planner.optimise.answer import Answer
+from planner.ui import optimise_inputs, optimise_tasks, optimise_tornado, show
+from planner.ui import optimise_worth as worth
+from planner.ui.marks import draw
+from planner.ui.optimise_run import Desk, View
+from planner.ui.optimise_tasks import Weighed
+from planner.ui.optimise_words import word
+from planner.ui.theme import mode
+
+AROUND: Final = Desk("around")
+POLL_SECONDS: Final = 0.4
+
+
+def started(answer: Answer) -> View:
+    """What is known around an answer; working it out begins with the answer itself."""
+    view = AROUND.view(answer.question)
+    if view.state == "idle":
+        AROUND.start(optimise_tasks.weigh, answer.question, answer)
+        view = AROUND.view(answer.question)
+        if view.job is not None and view.job.wait(0.05):
+            view = AROUND.view(answer.question)
+    return view
+
+
+def _when_known(view: View, body: Callable[[Weighed], None]) -> None:
+    """A card's content once it is worked out; until then, that it is being worked out."""
+    if view.state == "done":
+        body(view.value)
+    elif view.state == "running":
+        st.fragment(_look, run_every=POLL_SECONDS)(view)
+    else:
+        st.caption(show.plain(word("weighing_failed", reason=view.reason or word(f"title_{view.state}", limit=""))))
+
+
+def _look(view: View) -> None:
+    """Whether it is worked out by now."""
+    if view.job is not None and view.job.running:
+        view.job.progress()
+        st.caption(word("weighing"))
+        return
+    st.rerun()
+
+
+def prices(answer: Answer, view: View) -> None:
+    """What each constraint costs, a sentence each."""
+    with show.card(word("prices"), "card_prices", stretch=True):
+        _when_known(view, lambda found: _lines([worth.price(answer, each) for each in found.prices]))
+
+
+def _lines(said: list[str]) -> None:
+    """Sentences; that there are none."""
+    show.lines(said) if said else show.finding(word("prices_none"))
+
+
+def relaxations(answer: Answer, view: View) -> None:
+    """The smallest relaxation of each constraint that makes the question feasible, as links."""
+    with show.card(word("relax"), "card_relax"):
+        _when_known(view, lambda found: _relaxed(answer, found))
+
+
+def _relaxed(answer: Answer, found: Weighed) -> None:
+    """A sentence and a link each."""
+    items = []
+    for each in found.relaxations:
+        asked = worth.relaxed(answer.question, each)
+        way = f" {show.anchor(optimise_inputs.address(asked), word('ask'))}" if asked is not None else ""
+        items.append(f"<li>{escape(show.typeset(worth.relaxation(each)))}{way}</li>")
+    if not items:
+        show.finding(word("relax_unlimited"))
+        return
+    st.html(f'<ul style="margin:0;padding-left:1.2rem">{"".join(items)}</ul>')
+
+
+def sensitivity(answer: Answer, view: View) -> None:
+    """What moves the answer, and the price at which the second choice wins."""
+    with show.card(word("sensitivity"), "card_sensitivity"):
+        _when_known(view, lambda found: _moved(answer, found))
+
+
+def _moved(answer: Answer, found: Weighed) -> None:
+    """The tornado of the winner, with its table."""
+    show.finding(worth.moves(found.swings))
+    if optimise_tornado.moving(found.swings):
+        draw(optimise_tornado.tornado(mode()), optimise_tornado.bars(answer, found.swings), word("tornado_alt"))
+        st.caption(show.plain(word("tornado_hint")))
+    for sentence in worth.turns(answer, found.turn):
+        show.finding(sentence)
+    formats: dict[str, str | int] = {"Input": 260, "Range from": 220}
+    show.behind(
+        word("tornado_table"), "_tornado_table",
+        lambda: show.table(optimise_tornado.table(answer, found.swings), word("sensitivity"), formats, 300),
+    )  # fmt: skip

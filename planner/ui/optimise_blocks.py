@@ -1,0 +1,137 @@
+"""Parts of the Optimise page; each draws one of them from an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+from urllib.parse import quote
+
+import streamlit as st
+
+from planner.optimise.answer import Answer
+from planner.share import to_link
+from planner.specs.scenario import Scenario
+from planner.ui import optimise_chart, optimise_data, show
+from planner.ui import optimise_sentences as sentences
+from planner.ui.advice_block import link
+from planner.ui.link import anchor
+from planner.ui.marks import pick
+from planner.ui.optimise_chart import PICK, SERIES, SIGNS, View
+from planner.ui.optimise_words import word
+from planner.ui.theme import mode, palette
+from planner.units import show as shown
+from planner.units import whole
+
+TABLE_PIXELS: Final = 300
+VIEWS: Final[tuple[View, ...]] = ("gpu", "usd")
+KIND: Final = 1
+"""Place of the column of kinds in the table of best choices."""
+
+
+def best(answer: Answer, mine: Scenario, title: str = "best") -> None:
+    """The best of each kind, each with its links."""
+    with show.card(word(title), f"card_{title}"):
+        show.finding(word("best_finding"))
+        header = optimise_data.best_header(answer.question.objective)
+        head = "".join(_cell("th", word(name), name == "kind", title=True) for name in header)
+        head += _cell("th", word("col_open"), True, title=True)
+        body = "".join(_choice(rank, answer, mine) for rank in range(1, len(answer.best) + 1))
+        look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.88rem;font-variant-numeric:tabular-nums;margin:0"
+        name = escape(word(title))
+        table = f'<table aria-label="{name}" style="{look}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        st.html(f'<div tabindex="0" role="region" aria-label="{name}" style="overflow-x:auto">{table}</div>')
+
+
+def _choice(rank: int, answer: Answer, mine: Scenario) -> str:
+    """One row of the table of best choices."""
+    choice = answer.best[rank - 1]
+    texts = optimise_data.best_row(rank, answer)
+    cells = "".join(
+        _cell("th" if at == KIND else "td", text, at == KIND, bold=rank == 1) for at, text in enumerate(texts)
+    )
+    return f"<tr>{cells}{_cell('td', links(choice.scenario, choice.kind, mine), True, raw=True)}</tr>"
+
+
+def links(scenario: Scenario, kind: str, mine: Scenario) -> str:
+    """HTML of the ways on from a plan: open it, or put it beside the sidebar's."""
+    plan = scenario.with_(lang=mine.lang)
+    opened = link(anchor(plan), word("open"), f"{word('col_open')} {word('open')}: {kind}")
+    beside = link(compared(mine, plan), word("compare_mine"), f"{word('col_open')} {word('compare_mine')}: {kind}")
+    return f"{opened} · {beside}"
+
+
+def compared(*plans: Scenario) -> str:
+    """A same-tab address of the Compare page with some plans."""
+    return "./compare?plans=" + quote(";".join(to_link(plan).removeprefix("?") for plan in plans), safe="")
+
+
+def _cell(tag: str, text: str, left: bool, *, title: bool = False, bold: bool = False, raw: bool = False) -> str:
+    """One cell; `raw` text is HTML already, everything else is escaped."""
+    ink = palette(mode())
+    scope = ' scope="col"' if title else ' scope="row"' if tag == "th" else ""
+    look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;vertical-align:middle;font-weight:{600 if bold else 400}"
+    look += ";text-align:left;min-width:120px" if left else ";text-align:right"
+    look += f";color:{ink.muted}" if title else "" if left and not raw else ";white-space:nowrap"
+    return f'<{tag}{scope} style="{look}">{text if raw else escape(show.typeset(text))}</{tag}>'
+
+
+def front(answer: Answer, mine: Scenario) -> None:
+    """The front between speed for a user and output of a GPU, or its cost."""
+    with show.card(word("front"), "card_front"):
+        view: View = st.segmented_control(
+            word("front_view"), VIEWS, default=VIEWS[0], required=True, key="_front_view", persist_state="session",
+            format_func=lambda name: word(f"front_{name}"), label_visibility="collapsed",
+        )  # fmt: skip
+        show.finding(sentences.front(answer, view))
+        if not optimise_data.drawn(answer.front, view):
+            return
+        data = optimise_data.front(answer, mine, view)
+        plan = pick(optimise_chart.front(mode(), view), data, word("front_alt"), PICK, "plan")
+        _legend(optimise_data.kinds(optimise_data.drawn(answer.front, view)))
+        _picked(answer, plan, mine)
+        formats: dict[str, str | int] = {
+            "Tok/s for a user": "%.1f", "TPOT, ms": "%.2f", "Tok/s of a GPU": "%,.1f", "$/M output": "%.3f",
+            "Batch": "%,.0f", "GPUs": "%,.0f", "Kind": 260,
+        }  # fmt: skip
+        show.behind(
+            word("front_table"), "_front_table",
+            lambda: show.table(optimise_data.front_table(answer.front), word("front"), formats, TABLE_PIXELS),
+        )  # fmt: skip
+
+
+def _legend(kinds: Sequence[str]) -> None:
+    """Which shape and hue is which kind."""
+    hues = optimise_chart.hues(palette(mode()))
+    names = [*zip(kinds, SIGNS, hues, strict=False)]
+    if len(kinds) == len(SERIES) - 1:
+        names.append((word("other_kinds"), SIGNS[-1], hues[-1]))
+    items = "".join(
+        f'<li style="display:inline-block;margin:0 1rem 0 0"><span aria-hidden="true" style="color:{hue}">{sign}</span> '
+        f"{escape(kind)}</li>"
+        for kind, sign, hue in names
+    )
+    st.html(f'<ul style="list-style:none;margin:0;padding:0;font-size:.85rem">{items}</ul>')
+
+
+def _picked(answer: Answer, plan: str | None, mine: Scenario) -> None:
+    """The point that was clicked, with its links; before a click, that one may click."""
+    point = optimise_data.picked(answer, plan)
+    if point is None:
+        st.caption(show.plain(word("front_hint")))
+        return
+    said = word(
+        "front_chosen", kind=point.kind, batch=whole(point.batch), gpus=shown(point.gpus, "GPUs"),
+        speed=shown(point.tok_s_user, "tok/s"), rate=shown(point.tok_s_gpu, "tok/s"),
+    )  # fmt: skip
+    st.html(f'<p style="margin:0">{escape(said)} {links(point.scenario, point.kind, mine)}</p>')
+
+
+def counts(answer: Answer) -> None:
+    """What was looked at, and why candidates fell."""
+    with show.card(word("counts"), "card_counts", stretch=True):
+        show.finding(sentences.counts(answer))
+        if rows := optimise_data.refusals(answer):
+            show.figures(word("counts"), (word("col_refused"), word("col_count")), rows)
+        else:
+            show.finding(word("refused_none"))

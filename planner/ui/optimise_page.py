@@ -1,0 +1,172 @@
+"""The Optimise page: inputs, the search that runs for them, and its answer; never the answer to other inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any, Final
+
+import pyarrow as pa
+import streamlit as st
+
+from planner.errors import Fault, InputError
+from planner.optimise.answer import Answer
+from planner.optimise.question import Question
+from planner.specs.scenario import Scenario
+from planner.ui import (
+    optimise_around,
+    optimise_blocks,
+    optimise_inputs,
+    optimise_share,
+    optimise_tasks,
+    show,
+    state,
+)
+from planner.ui import optimise_sentences as sentences
+from planner.ui.link import refused_rows
+from planner.ui.optimise_run import Desk, View
+from planner.ui.optimise_words import word
+from planner.ui.text import say
+from planner.ui.worker import LONGEST
+from planner.units import show as shown
+
+SEARCH: Final = Desk("search")
+POLL_SECONDS: Final = 0.15
+SOON_SECONDS: Final = 0.3
+"""How long a page waits for a small search, before it shows progress instead."""
+
+
+def page() -> None:
+    """Draw the page for the sidebar's scenario."""
+    if refused := optimise_inputs.read_address():
+        _refuse(refused)
+        return
+    head, mine = st.container(key="optimise_head"), state.current()
+    with show.card(word("space"), "card_space"):
+        optimise_inputs.draw(mine)
+        buttons = st.container(horizontal=True, gap="small", vertical_alignment="center", key="search_buttons")
+        panel = st.container(key="search_panel")
+    optimise_inputs.write_address()
+    try:
+        asked = optimise_inputs.question(mine)
+    except InputError as error:
+        _contradict(head, error.faults)
+        return
+    view = _started(asked)
+    with buttons:
+        _buttons(asked, view)
+    with panel:
+        _panel(asked, view)
+    with head:
+        _headline(view, mine)
+    if view.state == "done":
+        _results(view.value, mine)
+    elif view.old is not None:
+        _old(view.old)
+
+
+def _refuse(faults: Sequence[Fault]) -> None:
+    """A link whose question is refused: no numbers until the reader goes on with what is sound in it."""
+    show.refused(say("link_refused"), word("link_refused_why"), refused_rows(faults))
+    st.button(say("continue"), key="_ask_continue", help=say("continue_help"), on_click=optimise_inputs.accept)
+
+
+def _contradict(head: Any, faults: Sequence[Fault]) -> None:
+    """Inputs that ask nothing that can be answered."""
+    SEARCH.cancel()
+    with head:
+        show.answer(word("title_contradiction"))
+        st.markdown(show.plain(word("contradiction_why")))
+        st.dataframe(pa.table(refused_rows(faults)), hide_index=True, alt=word("title_contradiction"), height="content")
+
+
+def _started(asked: Question) -> View:
+    """What there is for a question; a small one is searched without being asked to, and given a moment."""
+    view = SEARCH.view(asked)
+    if view.state != "idle" or not optimise_inputs.small(asked):
+        return view
+    SEARCH.start(optimise_tasks.search, asked, asked)
+    begun = SEARCH.view(asked)
+    if begun.job is not None:
+        begun.job.wait(SOON_SECONDS)
+    return SEARCH.view(asked)
+
+
+def _buttons(asked: Question, view: View) -> None:
+    """Search or cancel, and the shortcut to all measured accelerators; they keep their places."""
+    busy = view.state == "running"
+    label = word("again") if view.state not in ("idle", "running", "done") else word("search")
+    st.button(
+        label, key="_search", icon=":material/search:", on_click=SEARCH.start,
+        args=(optimise_tasks.search, asked, asked), disabled=busy or view.state == "done",
+    )  # fmt: skip
+    st.button(word("cancel"), key="_cancel", icon=":material/close:", on_click=SEARCH.cancel, disabled=not busy)
+    st.button(
+        word("measured"), key="_measured", icon=":material/speed:", help=word("measured_help"),
+        on_click=optimise_inputs.choose_measured,
+    )  # fmt: skip
+
+
+def _panel(asked: Question, view: View) -> None:
+    """How far the search is, asked for again and again while it runs; its place is kept."""
+    st.fragment(_progress, run_every=POLL_SECONDS if view.state == "running" else None)(asked, view)
+
+
+def _progress(asked: Question, view: View) -> None:
+    """One look at the search."""
+    if view.state != "running" or view.job is None:
+        st.caption(show.plain(_rest(view)))
+        return
+    if not view.job.running:
+        st.rerun()
+    now = view.job.progress()
+    share = now.done / now.total if now.total else 0.0
+    text = word("waiting") if view.job.waiting else sentences.progress(now, asked)
+    st.progress(min(1.0, share), text=show.plain(text))
+
+
+def _rest(view: View) -> str:
+    """What stands where progress stood."""
+    if view.state == "done":
+        return sentences.counts(view.value)
+    return view.reason or word(f"{view.state}_why")
+
+
+def _headline(view: View, mine: Scenario) -> None:
+    """The answer as the page's first words, or why there is none."""
+    if view.state == "done":
+        show.answer(sentences.headline(view.value, mine))
+        return
+    show.answer(word(f"title_{view.state}", limit=shown(LONGEST, "s")))
+
+
+def _results(answer: Answer, mine: Scenario) -> None:
+    """Everything that is said of an answer to the inputs shown."""
+    around = optimise_around.started(answer)
+    if answer.winner is None:
+        show.finding(sentences.infeasible(answer))
+        optimise_around.relaxations(answer, around)
+        optimise_blocks.counts(answer)
+        if answer.front:
+            optimise_blocks.front(answer, mine)
+        return
+    optimise_blocks.best(answer, mine)
+    optimise_blocks.front(answer, mine)
+    grid = st.grid(2, min_column_width=430, gap="small", key="optimise_cards")
+    with grid:
+        optimise_around.prices(answer, around)
+        optimise_blocks.counts(answer)
+    optimise_around.sensitivity(answer, around)
+    optimise_share.row(answer)
+
+
+def _old(old: Answer) -> None:
+    """The answer to other inputs, marked as such, beside the plan of those inputs, with the way back to them."""
+    mine = old.question.scenario
+    with st.container(border=True, key="old_answer"):
+        st.badge(word("old_badge"), icon=":material/history:", color="orange")
+        back = show.anchor(optimise_inputs.address(old.question), word("old_back"))
+        st.html(f'<p style="margin:0">{escape(word("old"))} {back}.</p>')
+        st.markdown(show.plain(sentences.headline(old, mine)))
+        if old.winner is not None:
+            show.behind(word("old_table"), "_old_table", lambda: optimise_blocks.best(old, mine, "old_table"))

@@ -1,0 +1,46 @@
+"""The share row of the Optimise page: link, CSV and JSON of an answer."""
+
+from __future__ import annotations
+
+import shlex
+
+import streamlit as st
+
+from planner.optimise.answer import Answer
+from planner.optimise.document import answer_csv, answer_json, question_link
+from planner.optimise.question import Question
+from planner.optimise.spelling import question_texts
+from planner.share import to_link
+from planner.ui import show
+from planner.ui.link import page_address
+from planner.ui.optimise_words import word
+from planner.ui.sharing import POPOVER_PIXELS
+from planner.ui.text import say
+
+
+def row(answer: Answer) -> None:
+    """Everything that carries the results elsewhere."""
+    here = page_address()
+    start = here.removesuffix("optimise")
+    with show.card(word("share"), "card_share"):
+        show.finding(word("share_hint"))
+        with st.container(horizontal=True, gap="small", key="share_buttons"):
+            with st.popover(say("link"), icon=":material/link:", key="link_menu"):
+                st.code(question_link(answer.question, here), language=None, wrap_lines=True, width=POPOVER_PIXELS)
+            with st.popover(say("command"), icon=":material/terminal:", key="command_menu"):
+                st.code(command(answer.question), language=None, wrap_lines=True, width=POPOVER_PIXELS)
+            st.download_button(
+                say("csv"), lambda: answer_csv(answer, start).encode(), "optimise.csv", "text/csv", key="_csv",
+                on_click="ignore", icon=":material/download:",
+            )  # fmt: skip
+            st.download_button(
+                say("json"), lambda: answer_json(answer, start, here).encode(), "optimise.json", "application/json",
+                key="_json", on_click="ignore", icon=":material/download:",
+            )  # fmt: skip
+
+
+def command(question: Question) -> str:
+    """The command line that asks the same."""
+    scenario = to_link(question.scenario).removeprefix("?") or f"model={question.scenario.model}"
+    options = (f"--{name.replace('_', '-')} {shlex.quote(text)}" for name, text in question_texts(question).items())
+    return " ".join(("python -m planner optimise", shlex.quote(scenario), *options))

@@ -1,0 +1,342 @@
+"""The Optimise page, without a browser: an answer belongs to the inputs shown, and wrong links are refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from urllib.parse import parse_qsl
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from planner.optimise.question import Question
+from planner.share import from_link
+from planner.single import plan_of
+from planner.ui import jobs, optimise_around, optimise_run, optimise_tasks
+from planner.ui.jobs import MOST_JOBS, Workshop
+from planner.ui.optimise_tasks import Weighed
+from planner.units import dollars, significant
+from tests import doubles
+from tests.app.test_plan_page import MAIN, heading, read, said
+
+HALF = "weights=fp8&tp=4"
+WIDE = f"{HALF}&accelerators=h100-sxm,h200-sxm"
+SOON = 20.0
+
+
+@pytest.fixture(autouse=True)
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
+    """A thread does the work, with a search that a test can follow, and no answer is remembered from another test."""
+    made, shelf = Workshop(0), optimise_run.Shelf()
+    monkeypatch.setattr(optimise_run, "workshop", lambda: made)
+    monkeypatch.setattr(optimise_run, "shelf", lambda: shelf)
+    monkeypatch.setattr(optimise_tasks, "search", doubles.tensor_only)
+    monkeypatch.setattr(optimise_tasks, "weigh", nothing_around)
+    yield made
+    made.close()
+
+
+def nothing_around(answer: object, report: object, stop: object) -> Weighed:
+    return Weighed()
+
+
+def opened(query: str = "") -> AppTest:
+    """The page of a link, run once."""
+    at = AppTest.from_file(str(MAIN), default_timeout=30)
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        at.query_params[name] = value
+    at.switch_page("app_pages/optimise.py").run()
+    assert not at.exception
+    return at
+
+
+def until(at: AppTest, holds: Callable[[AppTest], bool]) -> AppTest:
+    """Look at the page again and again, as a browser does, until something holds."""
+    end = time.monotonic() + SOON
+    while not holds(at) and time.monotonic() < end:
+        time.sleep(0.02)
+        at.run()
+        assert not at.exception
+    assert holds(at)
+    return at
+
+
+def done(at: AppTest) -> bool:
+    return "per million good tokens" in heading(at)
+
+
+def running(at: AppTest) -> bool:
+    return heading(at) == "Searching."
+
+
+def html(at: AppTest) -> str:
+    return read("".join(block.proto.body for block in at.main.get("html")))
+
+
+def address(at: AppTest) -> dict[str, str]:
+    """The address's parameters, each given once."""
+    return {name: value if isinstance(value, str) else ",".join(value) for name, value in at.query_params.items()}
+
+
+def searched(query: str) -> AppTest:
+    at = opened(query)
+    return until(at.button(key="_search").click().run(), done)
+
+
+def test_a_small_question_is_answered_without_a_button() -> None:
+    at = until(opened(HALF), done)
+    mine = plan_of(from_link(HALF))
+    best = min(plan_of(from_link(f"weights=fp8&tp={tp}")).usd_per_m_goodput or 9e9 for tp in (1, 2, 4, 8))
+    assert f"costs {dollars(best)} per million good tokens" in heading(at)
+    share = 100 * (1 - best / mine.usd_per_m_goodput)
+    assert f"{significant(share, 2)} % less than your plan" in heading(at)
+    assert at.button(key="_search").disabled
+    assert at.button(key="_cancel").disabled
+
+
+def test_a_large_question_waits_for_its_button() -> None:
+    at = opened(WIDE)
+    assert heading(at) == "What would be cheapest?"
+    assert not at.get("vega_lite_chart")
+    assert done(until(at.button(key="_search").click().run(), done))
+
+
+def test_answer_first_then_table_front_and_counts() -> None:
+    at = searched(WIDE)
+    assert at.main.children[0].children[0].type == "title"
+    assert [header.value for header in at.header] == [
+        "What may vary", "Best of each kind", "Speed for a user against output of a GPU", "What each constraint costs",
+        "What was considered", "What moves the answer", "Share these results",
+    ]  # fmt: skip
+    table = html(at)
+    assert "TP2 · fp8 · h200-sxm" in table
+    assert "8 candidates, 512 rows" in said(at)
+
+
+def test_progress_counts_and_cancel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimise_tasks, "search", doubles.slowly)
+    at = opened(WIDE).button(key="_search")
+    start = time.monotonic()
+    at = at.click().run()
+    assert running(at)
+    assert time.monotonic() - start < 2.0
+    until(at, lambda page: "of 1,000 parts" in progress(page))
+    assert at.button(key="_search").disabled
+    at.button(key="_cancel").click().run()
+    assert heading(at) == "The search was cancelled."
+    assert at.button(key="_search").label == "Search again"
+    assert not at.button(key="_search").disabled
+
+
+def progress(at: AppTest) -> str:
+    return "".join(read(block.proto.text) for block in at.get("progress"))
+
+
+def test_a_changed_input_never_shows_the_old_answer_as_the_new_one() -> None:
+    at = searched(WIDE)
+    before = heading(at)
+    at.number_input(key="sla_tpot_ms").set_value(30.0).run()
+    assert heading(at) == "What would be cheapest?"
+    assert "Old answer" in said(at) or any("Old answer" in badge.value for badge in at.markdown)
+    assert "Inputs changed since this run" in html(at)
+    assert before in said(at)
+    assert not at.get("vega_lite_chart")
+    assert 'href="./optimise?weights=fp8&amp;tp=4&amp;accelerators=h100-sxm,h200-sxm"' in html(at)
+    at = until(at.button(key="_search").click().run(), done)
+    assert heading(at) != before
+    assert "Inputs changed since this run" not in html(at)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda at: at.multiselect(key="_ask_precisions").set_value(["fp8", "bf16"]),
+        lambda at: at.number_input(key="_ask_max_gpus").set_value(200),
+        lambda at: at.selectbox(key="_ask_objective").set_value("gpus"),
+        lambda at: at.number_input(key="_ask_limit_tpot_ms").set_value(10.0),
+        lambda at: at.text_input(key="_ask_other_limits").set_value("batch>=8"),
+        lambda at: at.number_input(key="isl").set_value(2048),
+    ],
+)
+def test_every_input_makes_the_answer_an_old_one(change: Callable[[AppTest], object]) -> None:
+    at = searched(WIDE)
+    before = heading(at)
+    change(at).run()
+    assert heading(at) == "What would be cheapest?"
+    assert before != heading(at)
+    assert "Inputs changed since this run" in html(at)
+
+
+def test_going_back_shows_the_answer_at_once() -> None:
+    at = searched(WIDE)
+    before = heading(at)
+    at.number_input(key="sla_tpot_ms").set_value(30.0).run()
+    at.number_input(key="sla_tpot_ms").set_value(50.0).run()
+    assert heading(at) == before
+
+
+def test_the_language_is_no_part_of_the_question() -> None:
+    at = searched(WIDE)
+    english = html(at)
+    at.session_state["_section_page"] = True
+    at.run()
+    at.selectbox(key="lang").set_value("zh").run()
+    assert "Inputs changed since this run" not in html(at)
+    assert "各类最优" in [header.value for header in at.header]
+    assert "lang=zh" in html(at)
+    assert "lang=zh" not in english
+
+
+def test_a_change_while_it_runs_stops_the_search(monkeypatch: pytest.MonkeyPatch, shop: Workshop) -> None:
+    monkeypatch.setattr(optimise_tasks, "search", doubles.slowly)
+    at = opened(WIDE).button(key="_search").click().run()
+    assert running(at)
+    at.number_input(key="sla_tpot_ms").set_value(30.0).run()
+    assert heading(at) == "What would be cheapest?"
+    end = time.monotonic() + SOON
+    while len(shop._crew.free) < MOST_JOBS and time.monotonic() < end:
+        time.sleep(0.01)
+    assert len(shop._crew.free) == MOST_JOBS, "the search for inputs that are gone goes on"
+
+
+def test_two_sessions_share_an_answer_and_not_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = heading(searched(WIDE))
+    monkeypatch.setattr(optimise_tasks, "search", doubles.slowly)
+    assert heading(opened(WIDE)) == first, "the reader of a link waits for what is known"
+    other = opened(f"{WIDE}&max_gpus=200").button(key="_search").click().run()
+    assert running(other)
+    assert not running(opened(f"{WIDE}&max_gpus=200"))
+
+
+def test_nothing_feasible_says_why_and_what_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = until(opened(f"{HALF}&sla_tpot_ms=1&isl=8192"), lambda page: heading(page).startswith("Nothing keeps"))
+    assert heading(at) == "Nothing keeps the promise on at most 16 GPUs."
+    assert "4 of 4 candidates fell because" in said(at)
+    assert "What would make it feasible" in [header.value for header in at.header]
+
+
+def test_what_a_search_refuses_is_said_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimise_tasks, "search", doubles.refuse)
+    at = until(opened(HALF), lambda page: heading(page) == "This question cannot be searched.")
+    assert "max_gpus = 0: must be at least 1" in said(at)
+
+
+def test_too_many_searches_is_a_state_and_not_an_error(shop: Workshop) -> None:
+    running_jobs = [shop.start(doubles.count_to, 100_000) for _ in range(MOST_JOBS)]
+    at = opened(HALF)
+    assert heading(at) == "Too many searches wait already."
+    assert "try again in a minute" in said(at)
+    for job in running_jobs:
+        job.cancel()
+
+
+# --- the address ------------------------------------------------------------------------------------
+
+
+EVERYTHING = {
+    "accelerators": "h100-sxm,h200-sxm", "precisions": "fp8,bf16", "caches": "fp8", "modes": "colocated,disaggregated",
+    "prefill_accelerators": "l40s", "chunks": "0,3000", "drafts": "0,12", "max_gpus": "64", "objective": "tpot_ms",
+    "limits": "tpot_ms<=30,batch>=8",
+}  # fmt: skip
+
+
+def test_every_part_of_a_question_is_read_from_the_address_and_kept_in_it() -> None:
+    at = opened(HALF + "".join(f"&{name}={value}" for name, value in EVERYTHING.items()))
+    asked = at.multiselect(key="_ask_accelerators").value, at.number_input(key="_ask_max_gpus").value
+    assert asked == (["h100-sxm", "h200-sxm"], 64)
+    assert at.multiselect(key="_ask_chunks").value == [0, 3000]
+    assert at.number_input(key="_ask_limit_tpot_ms").value == 30.0
+    assert at.text_input(key="_ask_other_limits").value == "batch>=8"
+    assert {name: value for name, value in address(at).items() if name in EVERYTHING} == EVERYTHING
+
+
+def test_an_input_writes_itself_into_the_address_and_a_default_leaves_it() -> None:
+    at = opened(HALF)
+    assert set(at.query_params) == {"weights", "tp"}
+    at.multiselect(key="_ask_accelerators").set_value(["h200-sxm"]).run()
+    at.number_input(key="_ask_max_gpus").set_value(32).run()
+    assert address(at) == {"weights": "fp8", "tp": "4", "accelerators": "h200-sxm", "max_gpus": "32"}
+    at.multiselect(key="_ask_accelerators").set_value([]).run()
+    at.number_input(key="_ask_max_gpus").set_value(16).run()
+    assert set(at.query_params) == {"weights", "tp"}
+
+
+def test_all_measured_accelerators_by_one_press() -> None:
+    at = opened(HALF)
+    at.button(key="_measured").click().run()
+    chosen = at.multiselect(key="_ask_accelerators").value
+    assert {"h100-sxm", "h200-sxm", "b200-sxm"} <= set(chosen)
+    assert "t4" not in chosen
+    assert heading(at) == "What would be cheapest?"
+
+
+@pytest.mark.parametrize(
+    ("own", "field"),
+    [
+        ("accelerators=h9", "accelerators"),
+        ("accelerators=", "accelerators"),
+        ("max_gpus=0", "max_gpus"),
+        ("objective=cheap", "objective"),
+        ("limits=tpot_ms<30", "limits"),
+        ("chunks=1,2,3,4,5,6,7,8,9", "chunks"),
+        ("precisions=<img src=x>", "precisions"),
+    ],
+)
+def test_a_wrong_question_is_refused_until_the_reader_goes_on(own: str, field: str) -> None:
+    at = opened(f"{HALF}&{own}&caches=fp8")
+    assert heading(at) == "This link cannot be planned as it is."
+    assert list(at.dataframe[0].value["Parameter"]) == [field]
+    assert not at.get("vega_lite_chart")
+    assert not at.multiselect
+    at.button(key="_ask_continue").click().run()
+    assert at.multiselect(key="_ask_caches").value == ["fp8"]
+    until(at, done)
+    assert field not in at.query_params
+
+
+def test_a_repeated_parameter_is_refused() -> None:
+    at = AppTest.from_file(str(MAIN), default_timeout=30)
+    at.query_params["max_gpus"] = ["8", "16"]
+    at.switch_page("app_pages/optimise.py").run()
+    assert list(at.dataframe[0].value["Parameter"]) == ["max_gpus"]
+    at.button(key="_ask_continue").click().run()
+    assert not at.exception
+    until(at, lambda page: bool(page.multiselect))
+
+
+def test_inputs_that_contradict_each_other_have_no_answer() -> None:
+    at = until(opened(HALF), done)
+    at.selectbox(key="_ask_objective").set_value("usd_per_hour").run()
+    assert heading(at) == "These inputs contradict each other."
+    assert list(at.dataframe[0].value["Parameter"]) == ["objective"]
+    assert "Best of each kind" not in [header.value for header in at.header]
+    at.number_input(key="qps").set_value(2.0).run()
+    assert heading(at) != "These inputs contradict each other."
+
+
+def test_wrong_limits_are_refused_where_they_are_written() -> None:
+    at = until(opened(HALF), done)
+    at.text_input(key="_ask_other_limits").set_value("tpot<=3").run()
+    assert heading(at) == "These inputs contradict each other."
+    assert list(at.dataframe[0].value["Value"]) == ["tpot<=3"]
+
+
+def test_links_open_plans_and_comparisons() -> None:
+    page = html(searched(WIDE))
+    assert 'href="./?gpu=h200-sxm&amp;weights=fp8&amp;tp=2&amp;at_batch=' in page
+    assert 'href="./compare?plans=' in page
+
+
+def test_the_page_asks_nothing_when_it_is_another(shop: Workshop) -> None:
+    at = AppTest.from_file(str(MAIN), default_timeout=30)
+    at.run()
+    assert len(shop._crew.free) == MOST_JOBS
+
+
+def test_the_question_of_the_page_is_the_question_of_the_address() -> None:
+    at = searched(WIDE)
+    (asked, answer) = at.session_state["_search_last"]
+    assert asked == Question(scenario=from_link(HALF), accelerators=("h100-sxm", "h200-sxm"))
+    assert answer.question == asked
+    assert optimise_around.AROUND.name != "search"
+    assert jobs.MOST_JOBS > 1
