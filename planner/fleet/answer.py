@@ -13,6 +13,9 @@ from planner.specs.scenario import Scenario
 HOURS_PER_MONTH: Final = 730.0
 """A year's hours over twelve."""
 
+NEARLY: Final = 1 - 1e-4
+"""Share of a demand from which on it counts as served whole: the solver's tolerances add up to less."""
+
 After: TypeAlias = Literal["holds", "strained", "short"]
 """After a failure: the rest stays within its usable share of throughput, above it, or carries less than is asked."""
 
@@ -90,8 +93,8 @@ class Served:
 
     @property
     def whole(self) -> bool:
-        """Whether all of its traffic is served, to one part in a hundred thousand."""
-        return self.qps >= self.demand * (1 - 1e-5)
+        """Whether all of its traffic is served."""
+        return self.qps >= self.demand * NEARLY
 
 
 @dataclass(frozen=True)

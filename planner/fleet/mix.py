@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import inf
 from typing import Final
 
-from planner.fleet.answer import Failure, Fleet, Group, LimitName, Outcome, Relief, Served, Taken
+from planner.fleet.answer import NEARLY, Failure, Fleet, Group, LimitName, Outcome, Relief, Served, Taken
 from planner.fleet.names import stock_names
 from planner.fleet.offers import Replica, offers
 from planner.fleet.prices import Rate, priced
@@ -50,7 +50,7 @@ def fleet_of(question: FleetQuestion) -> Fleet:
     Raises:
         CatalogueError, ModelConfigError: when a class names what cannot be sized.
     """
-    asked = _asked(question)
+    asked = asked_of(question)
     if not asked.task.offers:
         return _fleet(asked, NOTHING, "impossible", ())
     try:
@@ -59,10 +59,20 @@ def fleet_of(question: FleetQuestion) -> Fleet:
         return _fleet(asked, _part(asked), "undecided", ())
     if mix is None:
         return _fleet(asked, _part(asked), "impossible", tuple(_reliefs(asked)))
-    return _fleet(asked, mix, "impossible" if any(asked.reasons) and asked.task.whole else "found", ())
+    return _fleet(asked, mix, _outcome(asked, mix), ())
 
 
-def _asked(question: FleetQuestion) -> Asked:
+def _outcome(asked: Asked, mix: Mix) -> Outcome:
+    """Whether a mix answers the question; one that rounding has spoilt does not."""
+    if not asked.task.whole:
+        return "found"
+    if any(asked.reasons):
+        return "impossible"
+    short = (asked.task.kept(mix.counts, at) < each.qps * NEARLY for at, each in enumerate(asked.task.demands))
+    return "undecided" if any(short) else "found"
+
+
+def asked_of(question: FleetQuestion) -> Asked:
     """Everything looked up and every offer made."""
     rates = tuple(rate for each in question.stock if (rate := priced(each)) is not None)
     redundancy = Redundancy(question.spare, question.availability, question.target)
@@ -71,7 +81,7 @@ def _asked(question: FleetQuestion) -> Asked:
     for at, traffic in enumerate(question.classes):
         found = [offers(traffic, each.accelerator) for each in question.stock]
         own = {Offer(at, row, each.gpus, each.capacity): each for row, one in enumerate(found) for each in one.replicas}
-        made |= {offer: own[offer] for offer in worth(tuple(own), redundancy)}
+        made |= {offer: own[offer] for offer in worth(tuple(own))}
         reasons.append("" if own else next((one.reason for one in found if one.reason), ""))
     demands = tuple(Demand(each.scenario.qps, float(each.scenario.osl)) for each in question.classes)
     shelves = tuple(

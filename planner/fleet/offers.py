@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
 from typing import Final
 
 import numpy as np
 
-from planner.candidates import candidates
+from planner.candidates import candidates, refusals
 from planner.evaluate import evaluate_setting
 from planner.fleet.question import TrafficClass
+from planner.layouts import every_layout, search_rules
 from planner.plan import BINDS, Plans
+from planner.rows import rules_of
 from planner.setting import Setting, resolve
 from planner.specs.fields import WeightPrecision
-from planner.specs.layout import Layout, layout
+from planner.specs.layout import Layout
 from planner.specs.scenario import Scenario
 
-LARGEST_REPLICA: Final = 64
+LARGEST_REPLICA: Final = 128
 """Most GPUs of one replica that is looked at."""
 
-POWERS: Final = (1, 2, 4, 8, 16, 32, 64)
 LAYOUT_FIELDS: Final = ("tp", "pp", "dp", "ep", "cp", "dcp")
-STAGES: Final = (1, 2, 4)
-"""Pipeline stages that are looked at."""
 
 NEARNESS: Final = {name: at for at, name in enumerate(("layout", "engine", "weights", "kv", "none", "ttft", "tpot"))}
 """How near to standing a refused row is, by what binds it: the reason of the nearest is told."""
@@ -73,7 +71,7 @@ def _found(scenario: Scenario, precisions: tuple[WeightPrecision, ...], accelera
     refused: list[tuple[int, str]] = []
     for weights in precisions:
         asked = scenario.with_(gpu=accelerator, weights=weights)
-        table = _table(resolve(asked))
+        table = table_of(resolve(asked))
         found.extend(_standing(asked, table))
         refused.append(_nearest(table))
     return Found(tuple(_undominated(found)), "" if found else max(refused)[1])
@@ -95,27 +93,18 @@ def bare(scenario: Scenario) -> Scenario:
     )
 
 
-def _table(setting: Setting) -> Plans:
-    """Plans of every layout that is looked at, each at its largest batch or at the one that is asked for."""
+def table_of(setting: Setting) -> Plans:
+    """Plans of the layouts that a search looks at, each at its largest batch or at the one that is asked for.
+
+    Where the rules leave none, the smallest layout is there, with the reason.
+    """
+    found = (*rules_of(setting), *search_rules(setting.model, setting.profile.links.domain))
+    every = every_layout(setting.model, LARGEST_REPLICA)
+    legal = np.flatnonzero(refusals(found, every) < 0)
+    kept = legal if legal.size else np.zeros(1, dtype=np.int64)
+    some = Layout(*(getattr(every, name)[kept] for name in LAYOUT_FIELDS))
     batch = setting.scenario.at_batch
-    return evaluate_setting(
-        setting, candidates(layouts(setting), None if batch is None else np.full((1, 1), float(batch)))
-    )
-
-
-def layouts(setting: Setting) -> Layout:
-    """Powers of two of each degree, up to the largest replica; attention data parallelism only beside experts."""
-    rows = list(_degrees(setting.model.has_experts))
-    return layout(*(np.array(column, dtype=float) for column in zip(*rows, strict=True)))
-
-
-def _degrees(experts: bool) -> Iterator[tuple[int, int, int, int]]:
-    """tp, pp, dp and ep of each layout, smallest replicas first."""
-    ranks = POWERS if experts else (1,)
-    stages = [(tp, pp, dp) for tp, pp, dp in product(POWERS, STAGES, ranks) if tp * pp * dp <= LARGEST_REPLICA]
-    for tp, pp, dp in sorted(stages, key=lambda each: (each[0] * each[1] * each[2], each[1], each[2])):
-        for ep in (ep for ep in POWERS if ep <= tp * dp and (experts or ep == 1)):
-            yield tp, pp, dp, ep
+    return evaluate_setting(setting, candidates(some, None if batch is None else np.full((1, 1), float(batch))))
 
 
 def _standing(asked: Scenario, table: Plans) -> Iterator[Replica]:

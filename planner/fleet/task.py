@@ -107,14 +107,14 @@ class Task:
         return sum(self.served(counts, at) * demand.tokens for at, demand in enumerate(self.demands))
 
 
-def worth(offers: Sequence[Offer], redundancy: Redundancy) -> Iterator[Offer]:
+def worth(offers: Sequence[Offer]) -> Iterator[Offer]:
     """Offers that several smaller ones of the same class and stock do not replace.
 
-    Replicas of a smaller kind that together take no more GPUs and carry no less do the same, and lose less when some fail.
-    Where spares follow from availability this is not so (more replicas, more failures): there every offer stays.
+    Replicas of a smaller kind that together take no more GPUs and carry no less do the same, and lose less when a fixed
+    number fails. Where spares follow from availability, more replicas may mean one more failure, so that a mix with larger
+    ones may need a spare less; that is given up for an answer within the time.
     """
     for offer in offers:
         small = (o for o in offers if (o.traffic, o.stock) == (offer.traffic, offer.stock) and o.gpus < offer.gpus)
-        pieces = any(offer.gpus // o.gpus * o.capacity >= offer.capacity for o in small)
-        if redundancy.availability is not None or not pieces:
+        if not any(offer.gpus // o.gpus * o.capacity >= offer.capacity for o in small):
             yield offer

@@ -5,22 +5,18 @@ from __future__ import annotations
 from itertools import product
 from math import ceil, inf
 
-import numpy as np
 import pytest
 
-from planner.candidates import candidates
 from planner.catalog.prices import default_price
 from planner.errors import InputError
-from planner.evaluate import evaluate
 from planner.fleet import sentence
 from planner.fleet.answer import Fleet
 from planner.fleet.example import example
 from planner.fleet.mix import fleet_of
 from planner.fleet.names import stock_names
-from planner.fleet.offers import bare, layouts, offers
+from planner.fleet.offers import bare, offers
 from planner.fleet.prices import priced
 from planner.fleet.question import FleetQuestion, PlaceLimit, Stock, TrafficClass
-from planner.setting import resolve
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 
@@ -44,16 +40,16 @@ def changed(question: FleetQuestion, **more: object) -> FleetQuestion:
 
 @pytest.mark.parametrize("traffic", [CHAT, LARGE], ids=lambda each: each.name)
 @pytest.mark.parametrize("gpu", ["h100-sxm", "l40s"])
-def test_offers_are_the_undominated_rows_of_the_table(traffic: TrafficClass, gpu: str) -> None:
+def test_offers_are_the_plans_that_none_dominates(traffic: TrafficClass, gpu: str) -> None:
     standing: dict[int, float] = {}
-    for weights in traffic.weights:
-        scenario = bare(traffic.scenario).with_(gpu=gpu, weights=weights)
-        table = evaluate(scenario, candidates(layouts(resolve(scenario))))
-        good = np.where(table.fits & table.engine_ok & table.meets_sla, np.nan_to_num(table.goodput_tok_s), 0.0)
-        for gpus, rate in zip(table.gpus_per_replica, good, strict=True):
-            standing[int(gpus)] = max(standing.get(int(gpus), 0.0), float(rate) * 0.8 / scenario.osl)
+    for weights, tp, pp in product(traffic.weights, (1, 2, 4, 8), (1, 2, 3, 4, 6, 8)):
+        if tp * pp <= 8:
+            plan = plan_of(bare(traffic.scenario).with_(gpu=gpu, weights=weights, tp=tp, pp=pp))
+            carried = plan.goodput_tok_s * 0.8 / traffic.scenario.osl if plan.goodput_tok_s else 0.0
+            standing[tp * pp] = max(standing.get(tp * pp, 0.0), carried)
     best = {n: c for n, c in standing.items() if c > max((x for m, x in standing.items() if m < n), default=0.0)}
-    assert {each.gpus: each.capacity for each in offers(traffic, gpu).replicas} == pytest.approx(best)
+    small = [each for each in offers(traffic, gpu).replicas if each.gpus <= 8]
+    assert {each.gpus: each.capacity for each in small} == pytest.approx(best)
 
 
 def test_an_offer_is_a_plan_of_its_own() -> None:
@@ -75,27 +71,25 @@ def test_a_class_that_nothing_can_serve_says_why() -> None:
 
 
 def cheapest(question: FleetQuestion) -> float:
-    """Least dollars an hour by enumeration over counts of every undominated replica, class by class (no limits couple them)."""
-    total = 0.0
-    for traffic in question.classes:
-        kinds = [
-            (each.capacity, each.gpus * priced(stock).price)
-            for stock in question.stock
-            for each in offers(traffic, stock.accelerator).replicas
-            if each.gpus <= 8
-        ]
-        need, best = traffic.scenario.qps, inf
-        tops = [ceil(need / capacity) + question.spare for capacity, _ in kinds]
-        first = min((top * cost for top, (_, cost) in zip(tops, kinds, strict=True)), default=inf)
-        for counts in product(
-            *(range(min(top, int(first / cost)) + 1) for top, (_, cost) in zip(tops, kinds, strict=True))
-        ):
-            cost = sum(n * each for n, (_, each) in zip(counts, kinds, strict=True))
-            held = sorted(capacity for n, (capacity, _) in zip(counts, kinds, strict=True) for _ in range(n))
-            if cost < best and sum(held[: max(len(held) - question.spare, 0)]) >= need * (1 - 1e-6):
-                best = cost
-        total += best
-    return total
+    """Least dollars an hour by walking through all mixes of one class on replicas of at most 8 GPUs."""
+    (traffic,) = question.classes
+    kinds = [
+        (each.capacity, each.gpus * priced(stock).price)
+        for stock in question.stock
+        for each in offers(traffic, stock.accelerator).replicas
+        if each.gpus <= 8
+    ]
+    need = traffic.scenario.qps * (1 - 1e-6)
+    best = min((ceil(need / capacity) + question.spare) * cost for capacity, cost in kinds)
+    mixes: list[tuple[int, float, tuple[float, ...]]] = [(0, 0.0, ())]
+    while mixes:
+        first, cost, held = mixes.pop()
+        if sum(sorted(held)[: max(len(held) - question.spare, 0)]) >= need:
+            best = min(best, cost)
+        else:
+            more = ((at, cost + each, (*held, capacity)) for at, (capacity, each) in enumerate(kinds) if at >= first)
+            mixes.extend(mix for mix in more if mix[1] < best)
+    return best
 
 
 @pytest.mark.parametrize("spare", [0, 1])
