@@ -142,6 +142,8 @@ class Fleet:
         usd_per_hour: bill; goodput_tok_s: good tokens a second of what is served.
         outcome: whether the question has an answer as it was asked, has none, or neither was found out in time.
         reliefs: where it has none: what each limit would have to give, those that would do.
+        spares_usd_per_hour: what bearing the failures costs, of the bill; None where none are borne, nothing is found, or the
+            fleet without spares was not found in time.
         offers: kinds of replicas to choose from.
         stop: how the solver stopped on this mix.
     """
@@ -154,6 +156,7 @@ class Fleet:
     goodput_tok_s: float
     outcome: Outcome
     reliefs: tuple[Relief, ...]
+    spares_usd_per_hour: float | None
     offers: int
     stop: Stop
 

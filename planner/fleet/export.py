@@ -52,6 +52,7 @@ def document(fleet: Fleet, base: str = "", plan_base: str = "") -> dict[str, Jso
         "outcome": fleet.outcome,
         "usd_per_hour": fleet.usd_per_hour,
         "usd_per_month": fleet.usd_per_month,
+        "spares_usd_per_hour": fleet.spares_usd_per_hour,
         "gpus": fleet.gpus,
         "goodput_tok_s": fleet.goodput_tok_s,
         "mix": [_group(group, names, plan_base) for group in fleet.groups],

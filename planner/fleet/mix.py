@@ -176,9 +176,17 @@ def _fleet(asked: Asked, mix: Mix, outcome: Outcome, reliefs: tuple[Relief, ...]
         goodput_tok_s=task.good_tokens(counts),
         outcome=outcome,
         reliefs=reliefs,
+        spares_usd_per_hour=_spares(asked, counts) if outcome == "found" and task.whole else None,
         offers=len(task.offers),
         stop=mix.stop,
     )
+
+
+def _spares(asked: Asked, counts: tuple[int, ...]) -> float | None:
+    """What bearing the failures costs: the bill less that of the fleet which bears none."""
+    task = replace(asked.task, redundancy=NO_REDUNDANCY)
+    bare = None if asked.task.redundancy.none else _relief(Trial("spares", task))
+    return None if bare is None else asked.task.dollars(counts) - bare.usd_per_hour
 
 
 def _served(asked: Asked, counts: tuple[int, ...], at: int) -> Served:

@@ -42,7 +42,7 @@ def _borne(fleet: Fleet) -> str:
         many = "any one replica" if question.spare == 1 else f"any {NUMBERS[question.spare]} replicas"
         return f"; {many} of each class may fail"
     if question.availability is not None and question.target is not None:
-        return f"; each class is served whole {_share(question.target)} of the time"
+        return f"; each class is served whole at least {_share(question.target)} of the time"
     return ""
 
 
@@ -87,6 +87,8 @@ def bill(fleet: Fleet) -> str:
     """The bill, by the hour and by the month."""
     whole_instances = sum((each.billed - each.used) * each.rate.price for each in fleet.taken)
     rest = f" {dollars(whole_instances)} of it for the unused rest of whole instances." if whole_instances > 0 else ""
+    if fleet.spares_usd_per_hour is not None:
+        rest += f" Without spares it would be {dollars(fleet.usd_per_hour - fleet.spares_usd_per_hour)} an hour."
     month = f"${fleet.usd_per_month:,.0f} a month of 730 hours"
     return f"{dollars(fleet.usd_per_hour)} an hour, {month}.{rest}"
 

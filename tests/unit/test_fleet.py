@@ -166,6 +166,15 @@ def test_with_a_spare_any_one_replica_may_fail() -> None:
     assert "any one replica of each class may fail" in sentence.answer(fleet)
 
 
+@pytest.mark.parametrize("name", ["spare", "availability"])
+def test_what_spares_cost_is_what_the_fleet_without_them_saves(name: str) -> None:
+    fleet, bare = fleet_of(QUESTIONS[name]), fleet_of(QUESTIONS["plain"])
+    assert fleet.spares_usd_per_hour == pytest.approx(fleet.usd_per_hour - bare.usd_per_hour)
+    assert fleet.spares_usd_per_hour > 0
+    assert f"Without spares it would be ${bare.usd_per_hour:.2f} an hour." in sentence.bill(fleet)
+    assert bare.spares_usd_per_hour is None
+
+
 def test_owned_gpus_are_used_before_money_is_spent() -> None:
     fleet = fleet_of(QUESTIONS["owned"])
     assert fleet.taken[0].usd_per_hour == 0.0
