@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import pandas as pd
@@ -51,16 +52,19 @@ class Goals:
         return dict(vars(self))
 
 
+@lru_cache(maxsize=64)
 def classes(question: FleetQuestion) -> pd.DataFrame:
-    """One row per class of traffic."""
+    """One row per class of traffic; the frame is shared, and is only read."""
     return _frame(CLASS_COLUMNS, [_class(each) for each in question.classes])
 
 
+@lru_cache(maxsize=64)
 def stock(question: FleetQuestion) -> pd.DataFrame:
     """One row per kind of GPUs."""
     return _frame(STOCK_COLUMNS, [{name: getattr(each, name) for name in STOCK_COLUMNS} for each in question.stock])
 
 
+@lru_cache(maxsize=64)
 def limits(question: FleetQuestion) -> pd.DataFrame:
     """One row per limited provider or region."""
     return _frame(LIMIT_COLUMNS, [{"place": each.place, "gpus": each.gpus} for each in question.limits])
