@@ -227,7 +227,7 @@ def _groups(asked: Asked, counts: tuple[int, ...], served: tuple[Served, ...]) -
             traffic=of.traffic,
             stock=asked.question.stock[offer.stock],
             row=offer.stock,
-            scenario=replica.scenario.with_(fix_replicas=count, qps=part, price=rate.price),
+            scenario=replica.scenario.with_(fix_replicas=count, qps=_readable(part), price=rate.price),
             replicas=count,
             gpus=count * offer.gpus,
             capacity=offer.capacity,
@@ -235,6 +235,11 @@ def _groups(asked: Asked, counts: tuple[int, ...], served: tuple[Served, ...]) -
             usd_per_hour=count * offer.gpus * rate.price,
             failure=_failure(task.capacities(counts, offer.traffic), offer.capacity, of),
         )
+
+
+def _readable(qps: float) -> float:
+    """A rate to four significant digits: a plan's link and sentence repeat it in full."""
+    return float(f"{qps:.4g}")
 
 
 def _failure(held: list[float], lost: float, served: Served) -> Failure:

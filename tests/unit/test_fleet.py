@@ -144,6 +144,7 @@ def test_traffic_is_divided_by_capacity(fleet: Fleet) -> None:
         own = [group for group in fleet.groups if group.traffic == served.traffic]
         assert sum(group.qps for group in own) == pytest.approx(served.qps)
         for group in own:
+            assert group.scenario.qps == pytest.approx(group.qps, rel=1e-3)
             assert group.qps / (group.replicas * group.capacity) == pytest.approx(served.utilisation)
 
 
