@@ -82,7 +82,10 @@ def rounded(value: Column) -> Column:
 
 
 def order(found: Found) -> npt.NDArray[np.int64]:
-    """Best first. Ties: fewer GPUs, more good tokens a device, lower TPOT, earlier category and pool, fewer devices a replica, then the degrees."""
+    """Best first.
+
+    Ties: fewer GPUs, more good tokens a device, lower TPOT, earlier category and pool, fewer devices a replica, degrees.
+    """
     devices = found.tp * found.pp * found.dp * found.cp
     keys = (
         found.serving, found.batch, found.tp, found.dp, found.ep, found.cp, found.dcp, found.pp, devices, found.pool,
