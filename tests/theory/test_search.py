@@ -145,8 +145,9 @@ def rows(question: Question, scenario: Scenario, at: tuple[int, ...], source: in
         if value is None:
             continue
         serving = float(plans.replicas[index]) - scenario.spare
+        per_gpu, tpot = (nine_digits(float(c[index])) for c in (plans.goodput_tok_s_gpu, plans.tpot_ms / 1e3))
         key = (
-            nine_digits(value), float(plans.gpus[index]), -nine_digits(float(plans.goodput_tok_s_gpu[index])), nine_digits(float(plans.tpot_ms[index]) / 1e3), source, pool,
+            nine_digits(value), float(plans.gpus[index]), -per_gpu, tpot, source, pool,
             tp * pp * dp * cp, pp, dcp, cp, ep, dp, tp, batch, serving,
         )  # fmt: skip
         yield Row(key, value, scenario.with_(tp=tp, pp=pp, dp=dp, ep=ep, cp=cp, dcp=dcp, at_batch=batch))
