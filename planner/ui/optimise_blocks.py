@@ -29,18 +29,23 @@ KIND: Final = 1
 """Place of the column of kinds in the table of best choices."""
 
 
-def best(answer: Answer, mine: Scenario, title: str = "best") -> None:
+def best(answer: Answer, mine: Scenario) -> None:
     """The best of each kind, each with its links."""
-    with show.card(word(title), f"card_{title}"):
+    with show.card(word("best"), "card_best"):
         show.finding(word("best_finding"))
-        header = optimise_data.best_header(answer.question.objective)
-        head = "".join(_cell("th", word(name), name == "kind", title=True) for name in header)
-        head += _cell("th", word("col_open"), True, title=True)
-        body = "".join(_choice(rank, answer, mine) for rank in range(1, len(answer.best) + 1))
-        look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.88rem;font-variant-numeric:tabular-nums;margin:0"
-        name = escape(word(title))
-        table = f'<table aria-label="{name}" style="{look}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        st.html(f'<div tabindex="0" role="region" aria-label="{name}" style="overflow-x:auto">{table}</div>')
+        choices(answer, mine, word("best"))
+
+
+def choices(answer: Answer, mine: Scenario, title: str) -> None:
+    """The table of best choices; it scrolls sideways by itself where the page is narrow."""
+    header = optimise_data.best_header(answer.question.objective)
+    head = "".join(_cell("th", word(name), name == "kind", title=True) for name in header)
+    head += _cell("th", word("col_open"), True, title=True)
+    body = "".join(_choice(rank, answer, mine) for rank in range(1, len(answer.best) + 1))
+    look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.88rem;font-variant-numeric:tabular-nums;margin:0"
+    name = escape(title)
+    table = f'<table aria-label="{name}" style="{look}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    st.html(f'<div tabindex="0" role="region" aria-label="{name}" style="overflow-x:auto">{table}</div>')
 
 
 def _choice(rank: int, answer: Answer, mine: Scenario) -> str:

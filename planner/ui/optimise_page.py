@@ -136,6 +136,8 @@ def _headline(view: View, mine: Scenario) -> None:
     """The answer as the page's first words, or why there is none."""
     if view.state == "done":
         show.answer(sentences.headline(view.value, mine))
+        if view.value.winner is None:
+            show.finding(sentences.infeasible(view.value))
         return
     show.answer(word(f"title_{view.state}", limit=shown(LONGEST, "s")))
 
@@ -144,7 +146,6 @@ def _results(answer: Answer, mine: Scenario) -> None:
     """Everything that is said of an answer to the inputs shown."""
     around = optimise_around.started(answer)
     if answer.winner is None:
-        show.finding(sentences.infeasible(answer))
         optimise_around.relaxations(answer, around)
         optimise_blocks.counts(answer)
         if answer.front:
@@ -169,4 +170,5 @@ def _old(old: Answer) -> None:
         st.html(f'<p style="margin:0">{escape(word("old"))} {back}.</p>')
         st.markdown(show.plain(sentences.headline(old, mine)))
         if old.winner is not None:
-            show.behind(word("old_table"), "_old_table", lambda: optimise_blocks.best(old, mine, "old_table"))
+            title = word("best_old")
+            show.behind(title, "_old_table", lambda: optimise_blocks.choices(old, mine, title))

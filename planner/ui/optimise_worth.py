@@ -10,7 +10,7 @@ from planner.errors import InputError
 from planner.optimise.answer import Answer
 from planner.optimise.break_even import BreakEven, Turn
 from planner.optimise.question import LARGEST, Limit, Question
-from planner.optimise.sensitivity import Swing
+from planner.optimise.sensitivity import End, Swing
 from planner.optimise.shadow import ConstraintPrice, Relaxation
 from planner.optimise.words import kind_words
 from planner.specs.scenario import SCENARIO_FIELDS
@@ -89,22 +89,22 @@ def _with(limit: Limit, found: Relaxation) -> Limit:
 
 
 def moves(swings: Sequence[Swing]) -> str:
-    """What moves the answer most."""
+    """What moves the answer most, and what it does at both ends of its range."""
     found = moving(swings)
     if not found:
         return word("moves_nothing")
     first = found[0]
-    ends = [share for end in (first.low, first.high) if (share := change(first, end)) is not None]
-    said = word(
-        "moves_most",
-        name=name(first),
-        low=amount(first.low.input, first.unit),
-        high=amount(first.high.input, first.unit),
-    )
-    if not ends:
-        return said + word("moves_falls")
-    spread = " and ".join(f"{'+' if share > 0 else '−'}{significant(abs(share) * 100, 2)} %" for share in ends)
-    return said + word("moves_by", spread=spread)
+    return word("moves_most", name=name(first), low=_end(first, first.low), high=_end(first, first.high))
+
+
+def _end(swing: Swing, end: End) -> str:
+    """What happens at one end of an input's range."""
+    at, share = amount(end.input, swing.unit), change(swing, end)
+    if end.value is None:
+        return word("moves_falls", at=at)
+    if share is None:
+        return word("moves_same", at=at)
+    return word("moves_by", share=f"{'+' if share > 0 else '−'}{significant(abs(share) * 100, 2)} %", at=at)
 
 
 def turns(answer: Answer, found: BreakEven | None) -> Iterator[str]:

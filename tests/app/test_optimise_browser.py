@@ -118,7 +118,7 @@ def test_progress_is_there_at_once_and_cancel_works(open_page: OpenPage, remark:
     assert min(times) <= PROGRESS_MS * SLOWER_MACHINE
 
 
-def test_another_session_is_not_slowed(open_page: OpenPage, remark: Callable[[str], None]) -> None:
+def test_a_second_reader_is_not_slowed(open_page: OpenPage, remark: Callable[[str], None]) -> None:
     other, page = open_page("?weights=fp8&tp=4", charts=3), open_page(LONG)
     page.get_by_role("button", name=re.compile("Search")).click()
     expect(page.get_by_test_id("stProgress")).to_contain_text(re.compile(r"of [\d,]+ parts"))
@@ -126,7 +126,7 @@ def test_another_session_is_not_slowed(open_page: OpenPage, remark: Callable[[st
     other.get_by_role("radio", name="8", exact=True).click(force=True)
     expect(other.locator("h1").first).not_to_have_text(before)
     waited = time.monotonic() - start
-    remark(f"optimise page: beside a search another session's change is answered in {1e3 * waited:.0f} ms")
+    remark(f"optimise page: beside a search a second reader's change is answered in {1e3 * waited:.0f} ms")
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("h1").first).to_have_text("The search was cancelled.")
     assert waited < OTHERS_SECONDS

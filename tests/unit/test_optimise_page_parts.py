@@ -225,7 +225,8 @@ def test_bars_are_relative_changes_and_what_does_nothing_has_none() -> None:
 
 
 def test_what_moves_most_in_a_sentence() -> None:
-    assert worth.moves(SWINGS) == "Price moves it most: $1.60 to $2.40 is −20 % and +20 %."
+    assert worth.moves(SWINGS) == "Price moves it most: −20 % at $1.60, +20 % at $2.40."
+    assert worth.moves(SWINGS[1:]) == "Promised time moves it most: falls at 160 ms, −10 % at 240 ms."
     assert worth.moves(SWINGS[2:]) == "Nothing that was tried moves the answer."
 
 
