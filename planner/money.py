@@ -18,7 +18,8 @@ class Money:
     """What a deployment takes and costs, columns of shape (n, m).
 
     Attributes:
-        serving: replicas that serve, spares left out.
+        replica: devices of one replica.
+        serving: replicas that serve, spares left out; replicas: those included.
         workers: prefill workers (0 where prefill is on the replicas or not counted).
         devices: all devices, spares included.
         productive: devices that serve one replica's share of the load, its part of the prefill pool included.
@@ -26,7 +27,9 @@ class Money:
         dollars: $/h; per_output, per_good: $ per million output tokens, and per million of them that keep the promise.
     """
 
+    replica: Column
     serving: Column
+    replicas: Column
     workers: Column
     devices: Column
     productive: Column
@@ -36,10 +39,13 @@ class Money:
     per_good: Column
 
 
-def money(setting: Setting, replica: Column, speed: Speed) -> Money:
-    """Size and bill of deployments whose replicas have so many devices each."""
+def money(setting: Setting, replica: Column, speed: Speed, serving: Column | None = None) -> Money:
+    """Size and bill of deployments whose replicas have so many devices each.
+
+    `serving` names the replicas in the place of the scenario; it broadcasts with the speeds.
+    """
     asked, pool = setting.scenario, setting.pool
-    serving = _serving(setting, speed)
+    serving = _serving(setting, speed) if serving is None else serving
     workers = np.zeros(np.shape(serving)) if pool is None else _workers(setting, pool, serving, speed)
     beside = np.zeros(1) if pool is None else workers * pool.devices
     decode = (serving + asked.spare) * replica
@@ -48,7 +54,9 @@ def money(setting: Setting, replica: Column, speed: Speed) -> Money:
     served = cost.served_rate(asked.qps, float(asked.osl), capacity)
     good = np.where(speed.good > 0.0, served, 0.0)
     return Money(
+        replica=replica,
         serving=serving,
+        replicas=serving + asked.spare,
         workers=workers,
         devices=decode + beside,
         productive=replica + beside / serving,

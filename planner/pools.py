@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from planner.candidates import refusals, rules
+from planner.candidates import Flags, refusals, rules
 from planner.catalog.accelerators import accelerator
 from planner.catalog.prices import default_price
 from planner.catalog.profiles import profile
@@ -73,22 +73,49 @@ def prefill_pool(setting: Setting, *, together: bool = True, clock: Profile | No
     if asked.prefill != "disaggregated":
         return None
     gpu = setting.gpu if asked.prefill_gpu is None else accelerator(asked.prefill_gpu)
+<<<<<<< HEAD
     if clock is None:
         clock = setting.profile if gpu.id == setting.gpu.id else profile(asked.profile, gpu, asked.engine)
+=======
+    clock = _clock(setting, gpu)
+>>>>>>> main
     at = _worker(setting, gpu, clock) if asked.prefill_tp is None else layout(asked.prefill_tp).tall
-    taken = _reading(setting, clock, at, together=together)
+    taken = _one(_reading(setting, clock, at, together=together))
+    return _pool(setting, gpu, clock, at, taken)
+
+
+def every_pool(setting: Setting, gpu: Accelerator) -> tuple[Pool, ...]:
+    """Every prefill pool that a scenario can name on an accelerator: tensor parallelism alone, smallest worker first.
+
+    The planner's own choice comes last where it is another one. Workers that the model does not admit or that do not
+    hold it are left out.
+    """
+    clock = _clock(setting, gpu)
+    tried = _standing(setting, gpu, clock)
+    own = _first_choice(setting, clock, tried)
+    shown = [each for each in tried if float(each[0].dp[0, 0]) == 1.0 or each is own]
+    return tuple(_pool(setting, gpu, clock, *each) for each in sorted(shown, key=lambda each: float(each[0].dp[0, 0])))
+
+
+def _clock(setting: Setting, gpu: Accelerator) -> Profile:
+    """The clock of a prefill pool's accelerator."""
+    asked = setting.scenario
+    return setting.profile if gpu.id == setting.gpu.id else profile(asked.profile, gpu, asked.engine)
+
+
+def _pool(setting: Setting, gpu: Accelerator, clock: Profile, at: Layout, taken: float) -> Pool:
+    """A pool whose workers read one prompt on each attention rank in the time taken [s]."""
     busy = taken / float(at.dp[0, 0])
-    return Pool(
-        gpu, clock, at, _waited(clock, taken), busy, _fits(setting, gpu, at), _admits(setting, at), _price(setting, gpu)
-    )
+    fits, admits = bool(_fits(setting, gpu, at)[0]), bool(_admits(setting, at)[0])
+    return Pool(gpu, clock, at, _waited(clock, taken), busy, fits, admits, price_of(setting, gpu))
 
 
-def _reading(setting: Setting, clock: Profile, at: Layout, *, together: bool = True) -> float:
-    """Time in which a worker reads one prompt on each of its attention ranks [s]."""
+def _reading(setting: Setting, clock: Profile, at: Layout, *, together: bool = True) -> Column:
+    """Time in which workers of some layouts read one prompt on each of their attention ranks [s]."""
     machine = replace(setting.machine, domain=clock.links.domain)
     placed = forward.place(machine, at)
     placed = placed if together else replace(placed, stacks=placed.kernels)
-    return _one(prefill.prompt_seconds(placed, clock, setting.prompt, alone=False))
+    return prefill.prompt_seconds(placed, clock, setting.prompt, alone=False)
 
 
 def _waited(clock: Profile, taken: float) -> float:
@@ -96,51 +123,68 @@ def _waited(clock: Profile, taken: float) -> float:
     return _one(prefill.unloaded_ttft(taken * ONE, clock.ttft_fixed, clock.ttft_factor, clock.ttft_ceiling))
 
 
+Tried: TypeAlias = tuple[Layout, float]
+"""A worker's layout, and the time in which it reads one prompt on each of its attention ranks [s]."""
+
+
 def _worker(setting: Setting, gpu: Accelerator, clock: Profile) -> Layout:
-    """The layout of a worker that the scenario does not name: of those that hold the model, most prompts a device.
+    """The layout of a worker that the scenario does not name: of those that hold the model, most prompts a device."""
+    own = _first_choice(setting, clock, _standing(setting, gpu, clock))
+    return layout(setting.scenario.tp).tall if own is None else own[0]
 
-    Tried are tensor parallelism and, for experts, attention data parallelism with whole experts, on the smallest number
-    of devices that holds the model and its doubles. A worker whose prompt alone breaks the promise comes after all others.
-    """
-    tried = [at for at in _layouts(setting) if _stands(setting, gpu, at)]
-    if not tried:
-        return layout(setting.scenario.tp).tall
-    taken = [_reading(setting, clock, at) for at in tried]
+
+def _first_choice(setting: Setting, clock: Profile, tried: Sequence[Tried]) -> Tried | None:
+    """The worker with most prompts a device; one whose prompt alone breaks the promise comes after all others."""
     promise = setting.scenario.sla_ttft_ms / 1e3
-    rates = [float((at.dp / at.devices)[0, 0]) / seconds for at, seconds in zip(tried, taken, strict=True)]
-    order = [(_waited(clock, seconds) <= promise, rate) for seconds, rate in zip(taken, rates, strict=True)]
-    return tried[max(range(len(tried)), key=lambda at: order[at])]
+    order = [(_waited(clock, taken) <= promise, float((at.dp / at.devices)[0, 0]) / taken) for at, taken in tried]
+    return tried[max(range(len(tried)), key=lambda at: order[at])] if tried else None
 
 
-def _layouts(setting: Setting) -> Iterator[Layout]:
-    """Layouts of a worker that are tried."""
-    for doubled in range(LARGEST_DOUBLING):
-        devices = 1 << doubled
-        yield layout(devices).tall
-        if setting.model.has_experts and devices > 1:
-            yield layout(dp=devices, ep=devices).tall
+def _standing(setting: Setting, gpu: Accelerator, clock: Profile) -> list[Tried]:
+    """Workers that are tried, as far as the model admits them and their devices hold it.
+
+    Tensor parallelism and, for experts, attention data parallelism with whole experts, on 1, 2, 4 … devices.
+    """
+    tried = _layouts(setting)
+    rows = np.flatnonzero(_admits(setting, tried) & _fits(setting, gpu, tried))
+    if not len(rows):
+        return []
+    kept = Layout(*(getattr(tried, name)[rows] for name in ("tp", "pp", "dp", "ep", "cp", "dcp")))
+    taken = np.broadcast_to(_reading(setting, clock, kept), kept.tp.shape).reshape(-1)
+    one = (
+        (Layout(*(getattr(kept, n)[at : at + 1] for n in ("tp", "pp", "dp", "ep", "cp", "dcp"))))
+        for at in range(len(rows))
+    )
+    return [(at, float(seconds)) for at, seconds in zip(one, taken, strict=True)]
 
 
-def _stands(setting: Setting, gpu: Accelerator, at: Layout) -> bool:
-    """Whether the model admits a layout and its devices hold it."""
-    return _admits(setting, at) and _fits(setting, gpu, at)
+def _layouts(setting: Setting) -> Layout:
+    """Layouts of a worker that are tried, smallest first."""
+    sizes = np.array([1 << doubled for doubled in range(LARGEST_DOUBLING)], dtype=np.float64)
+    if not setting.model.has_experts:
+        return layout(sizes).tall
+    one = np.ones(len(sizes) - 1)
+    tp = np.concatenate([sizes, one])
+    apart = np.concatenate([np.ones(len(sizes)), sizes[1:]])
+    order = np.argsort(tp * apart, kind="stable")
+    return layout(tp=tp[order], dp=apart[order], ep=apart[order]).tall
 
 
-def _admits(setting: Setting, at: Layout) -> bool:
-    """Whether the model can be laid out so."""
-    return int(refusals(rules(setting.model), at)[0, 0]) < 0
+def _admits(setting: Setting, at: Layout) -> Flags:
+    """Which workers the model can be laid out on, shape (n,)."""
+    return np.asarray(refusals(rules(setting.model), at) < 0).reshape(-1)
 
 
-def _fits(setting: Setting, gpu: Accelerator, at: Layout) -> bool:
-    """Whether weights and the cache of one prompt fit on a worker's devices."""
+def _fits(setting: Setting, gpu: Accelerator, at: Layout) -> Flags:
+    """On which workers' devices weights and the cache of one prompt fit, shape (n,)."""
     convention = setting.convention
     physical = gpu.memory if convention.marketing_memory else gpu.physical_memory
     weights = weight_bytes(setting.model, setting.machine.formats, at, 0.0, convention)
     held = kv.sequence_bytes(setting.cache, setting.scenario.isl * ONE, at.tp, at.pp, ONE, setting.allocation)
-    return bool(_one(weights + held) <= memory.usable_bytes(physical, setting.utilisation))
+    return np.asarray(weights + held <= memory.usable_bytes(physical, setting.utilisation)).reshape(-1)
 
 
-def _price(setting: Setting, gpu: Accelerator) -> float | None:
+def price_of(setting: Setting, gpu: Accelerator) -> float | None:
     """$ per device-hour of the prefill pool: the scenario's price for its own accelerator, else the catalogue's."""
     if gpu.id == setting.gpu.id:
         return setting.cost.price
@@ -157,16 +201,16 @@ class Transfer:
         links: links that one request uses.
         bandwidth: of one link [B/s]; efficiency: reached share of it.
         seconds: all of it; exposed: what is left of it when layers are sent as they are computed [s].
-        scale_up: whether it stays inside one scale-up domain.
+        scale_up: where it stays inside one scale-up domain.
     """
 
     cache_bytes: float
     links: Column
-    bandwidth: float
+    bandwidth: Column
     efficiency: float
     seconds: Column
     exposed: Column
-    scale_up: bool
+    scale_up: Flags
 
 
 def transfer(setting: Setting, pool: Pool, at: Layout) -> Transfer:
@@ -178,19 +222,19 @@ def transfer(setting: Setting, pool: Pool, at: Layout) -> Transfer:
     )
     links = np.minimum(pool.at.tp, at.tp)
     inside = _shares_domain(setting, pool, at)
-    bandwidth = _bandwidth(setting, pool, inside)
+    bandwidth = np.where(inside, _bandwidth(setting, pool, True), _bandwidth(setting, pool, False))
     efficiency = LINK_EFFICIENCY if asked.kv_link_eff is None else asked.kv_link_eff
-    alpha = out.hop_alpha if inside else out.out_alpha
+    alpha = np.where(inside, out.hop_alpha, out.out_alpha)
     seconds = disagg.kv_transfer_seconds(moved * ONE, links, bandwidth, efficiency, alpha)
     exposed = disagg.exposed_transfer_seconds(seconds, pool.busy * ONE, setting.model.layers)
     return Transfer(moved, links, bandwidth, efficiency, seconds, exposed, inside)
 
 
-def _shares_domain(setting: Setting, pool: Pool, at: Layout) -> bool:
-    """Whether both pools can stand in one scale-up domain: same device, rack-scale domain, one replica and worker fit."""
+def _shares_domain(setting: Setting, pool: Pool, at: Layout) -> Flags:
+    """Where both pools can stand in one scale-up domain: same device, rack-scale domain, one replica and worker fit."""
     domain = setting.profile.links.domain
-    together = float(np.max(at.devices)) + pool.devices
-    return pool.gpu.id == setting.gpu.id and domain > 8 and together <= domain
+    rack = pool.gpu.id == setting.gpu.id and domain > 8
+    return np.asarray(rack & (at.devices + pool.devices <= domain))
 
 
 def _bandwidth(setting: Setting, pool: Pool, inside: bool) -> float:

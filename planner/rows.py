@@ -109,6 +109,24 @@ def bounds(setting: Setting, layout: Layout) -> Bounds:
     return Bounds(clock, found, space, unloaded, _limits(setting, clock, found, space, unloaded))
 
 
+def open_ended(setting: Setting, layout: Layout, space: Room) -> Bounds:
+    """As `bounds`, for layouts that break no rule and whose memory is known; the promise is not looked at yet."""
+    clock = decode.clock(setting.decoding, layout)
+    shape = layout.tp.shape
+    seats = np.broadcast_to(seats_of(setting) * layout.dp, shape)
+    free = np.full(shape, -1, dtype=np.int64)
+    limits = Limits(space.held, np.full(shape, np.inf), seats, free, np.zeros(shape, dtype=np.bool_))
+    return Bounds(clock, (), space, unloaded_ttft(setting, clock), limits)
+
+
+def promised(setting: Setting, known: Bounds) -> Bounds:
+    """The same with the largest batch by promise, looked for only as far as memory and the engine's seats reach."""
+    limits = known.limits
+    most = np.clip(np.minimum(limits.held, limits.seats), 1.0, decode.LARGEST_BATCH)
+    by_sla = _largest_by_sla(setting, known.clock, known.unloaded, most)
+    return replace(known, limits=replace(limits, by_sla=by_sla))
+
+
 def rules_of(setting: Setting) -> tuple[Rule, ...]:
     """What a layout must keep: rules of the model, then what the engine does not offer (the textbook has no engine)."""
     asked, engine = setting.scenario, setting.engine
@@ -224,8 +242,8 @@ def seats_of(setting: Setting) -> float:
     return float(min(setting.max_seqs, setting.token_budget // (setting.scenario.spec + 1)))
 
 
-def _largest_by_sla(setting: Setting, clock: decode.Clock, unloaded: Column) -> Column:
-    """Largest batch at which mean TPOT and TTFT keep the promise; 0 where one sequence breaks it."""
+def _largest_by_sla(setting: Setting, clock: decode.Clock, unloaded: Column, most: Column | None = None) -> Column:
+    """Largest batch at which mean TPOT and TTFT keep the promise, at most `most`; 0 where one sequence breaks it."""
     sla_tpot, sla_ttft = promised_tpot(setting), setting.scenario.sla_ttft_ms / 1e3
 
     def keeps(batch: Column) -> Flags:
@@ -233,7 +251,7 @@ def _largest_by_sla(setting: Setting, clock: decode.Clock, unloaded: Column) -> 
         ttft = prefill.ttft_seconds(unloaded, running_step(setting, clock, tpot))
         return np.asarray((tpot <= sla_tpot) & (ttft <= sla_ttft))
 
-    return decode.largest_batch(keeps, clock.placed.layout.tp.shape)
+    return decode.largest_batch(keeps, clock.placed.layout.tp.shape, most)
 
 
 def binding(setting: Setting, known: Bounds, following: Column) -> tuple[Codes, Codes]:

@@ -36,9 +36,8 @@ def table(setting: Setting, known: Bounds, batch: Column | None) -> Plans:
     """Plans of layouts at given batches (None = each layout's own largest)."""
     at = np.maximum(known.limits.largest, 1.0) if batch is None else batch
     following = decode.tpot(known.clock, known.limits.by_sla + 1.0)[0]
-    speed = speed_at(setting, known.clock, at, known.unloaded)
     binds, reason = binding(setting, known, following)
-    return _table(setting, known, binds, reason, at, speed)
+    return _table(setting, known, binds, reason, judged(setting, known, at))
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,43 @@ class Verdicts:
     flows: Flags
     sized: Flags
     overloaded: Flags
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Layouts at batches with speed, money and verdicts, columns of shape (n, m): what a table is made of.
+
+    Attributes:
+        batch: sequences a replica.
+        speed, cash, verdicts: as named.
+        output, good: output tokens a second of a replica, and those that keep the promise; a prefill pool feeds no more.
+    """
+
+    batch: Column
+    speed: Speed
+    cash: Money
+    verdicts: Verdicts
+    output: Column
+    good: Column
+
+
+def judged(
+    setting: Setting, known: Bounds, batch: Column, serving: Column | None = None, speed: Speed | None = None
+) -> Judged:
+    """Layouts of shape (n, 1) at batches of shape (1, m) or (n, m), judged.
+
+    Args:
+        setting, known: what is asked, and the layouts with their limits.
+        batch: sequences a replica.
+        serving: replicas that serve, in the place of those that the scenario asks for; broadcasts with the batches.
+        speed: at these batches, where it is known already.
+    """
+    speed = speed_at(setting, known.clock, batch, known.unloaded) if speed is None else speed
+    cash = money(setting, known.clock.placed.layout.devices, speed, serving)
+    is_ = _verdicts(setting, known, batch, speed, cash)
+    fed = cash.capacity / cash.serving if setting.pool is not None else np.full(1, np.inf)
+    good = np.where(is_.keeps & is_.fits & is_.engine_ok, np.minimum(speed.good, fed), 0.0)
+    return Judged(batch, speed, cash, is_, np.minimum(speed.rate, fed), good)
 
 
 def _verdicts(setting: Setting, known: Bounds, batch: Column, speed: Speed, cash: Money) -> Verdicts:
@@ -116,15 +152,12 @@ def _valid(shape: tuple[int, ...], column: object, where: Flags) -> np.ndarray:
     return _flat(shape, np.where(where, np.asarray(column), np.nan))
 
 
-def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: Column, speed: Speed) -> Plans:
+def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, made: Judged) -> Plans:
     """All columns of a block, flattened layout by layout."""
     layout, space, limits = known.clock.placed.layout, known.space, known.limits
-    asked, devices = setting.scenario, layout.devices
+    devices = layout.devices
+    batch, speed, cash, is_, good = made.batch, made.speed, made.cash, made.verdicts, made.good
     shape = np.broadcast_shapes(layout.tp.shape, batch.shape)
-    cash = money(setting, devices, speed)
-    is_ = _verdicts(setting, known, batch, speed, cash)
-    fed = cash.capacity / cash.serving if setting.pool is not None else np.full(1, np.inf)
-    good = np.where(is_.keeps & is_.fits & is_.engine_ok, np.minimum(speed.good, fed), 0.0)
     low, high = setting.profile.band
     flat, valid = partial(_flat, shape), partial(_valid, shape)
     return Plans(
@@ -137,7 +170,7 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
         tp=flat(layout.tp), pp=flat(layout.pp), dp=flat(layout.dp),
         ep=flat(layout.ep), cp=flat(layout.cp), dcp=flat(layout.dcp),
         gpus_per_replica=flat(devices),
-        replicas=valid(cash.serving + asked.spare, is_.sized),
+        replicas=valid(cash.replicas, is_.sized),
         gpus=valid(cash.devices, is_.sized),
         physical_bytes=flat(space.physical),
         usable_bytes=flat(space.usable),
@@ -158,7 +191,7 @@ def _table(setting: Setting, known: Bounds, binds: Codes, reason: Codes, batch: 
         tpot_ms=valid(speed.tpot * 1e3, is_.speaks),
         ttft_ms=valid(speed.ttft * 1e3, is_.timed),
         ttft_unloaded_ms=valid(speed.unloaded * 1e3, is_.timed),
-        output_tok_s=valid(np.minimum(speed.rate, fed), is_.flows),
+        output_tok_s=valid(made.output, is_.flows),
         goodput_tok_s=valid(good, is_.flows),
         goodput_tok_s_gpu=valid(good / cash.productive, is_.flows),
         tpot_low_ms=valid(speed.tpot * 1e3 * low, is_.speaks),

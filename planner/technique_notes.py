@@ -140,9 +140,10 @@ def _worker(pool: Pool) -> str:
 
 def _pool_text(pool: Pool, moved: Transfer, workers: float) -> str:
     """What the pool is and what a prompt's way through it takes."""
-    seconds, exposed, links = (float(c.reshape(-1)[0]) for c in (moved.seconds, moved.exposed, moved.links))
-    kind = f"{'scale-up link' if moved.scale_up else 'NIC'}{'' if round(links) == 1 else 's'}"
-    reached = f"{links:.0f} {kind} at {percent(moved.efficiency)} of {moved.bandwidth / 1e9:,.0f} GB/s"
+    columns = (moved.seconds, moved.exposed, moved.links, moved.bandwidth)
+    seconds, exposed, links, bandwidth = (float(column.reshape(-1)[0]) for column in columns)
+    kind = f"{'scale-up link' if moved.scale_up.all() else 'NIC'}{'' if round(links) == 1 else 's'}"
+    reached = f"{links:.0f} {kind} at {percent(moved.efficiency)} of {bandwidth / 1e9:,.0f} GB/s"
     return (
         f"Prefill pool: {whole(workers)} {'worker' if workers == 1 else 'workers'} of {_worker(pool)}, "
         f"{show(pool.busy * 1e3, 'ms')} of a worker each prompt. The cache of a prompt ({gigabytes(moved.cache_bytes)}) takes "

@@ -10,7 +10,7 @@ from planner.specs.scenario import Scenario
 from planner.variants import Outcome
 
 
-class Cancelled(HeadroomError):
+class Cancelled(HeadroomError):  # noqa: N818 - it is no error
     """The search was stopped by whoever asked for it."""
 
 

@@ -9,12 +9,20 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from planner.errors import Fault, InputError
-from planner.specs.fields import CachePrecision, DraftTokens, Identifier, PrefillMode, TokensOrZero, WeightPrecision, shown
+from planner.specs.fields import (
+    CachePrecision,
+    DraftTokens,
+    Identifier,
+    PrefillMode,
+    TokensOrZero,
+    WeightPrecision,
+    shown,
+)
 from planner.specs.scenario import Scenario
 
-Objective: TypeAlias = Literal["usd_per_m_goodput", "usd_per_hour", "gpus", "tpot_ms", "goodput_tok_s"]
-"""The plan field that is made best: dollars a million good tokens, dollars an hour (for a request rate), GPUs and TPOT are
-made small; good tokens a second of all GPUs that there are is made large."""
+Objective: TypeAlias = Literal["usd_per_m_goodput", "usd_per_hour", "gpus", "tpot_ms", "ttft_ms", "goodput_tok_s"]
+"""The plan field that is made best: dollars a million good tokens, dollars an hour (for a request rate), GPUs, TPOT and
+TTFT are made small; good tokens a second of all GPUs that there are is made large."""
 
 OBJECTIVES: Final[tuple[str, ...]] = get_args(Objective)
 
@@ -56,7 +64,12 @@ class Question(BaseModel):
     """
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True, hide_input_in_errors=True
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        hide_input_in_errors=True,
     )
 
     scenario: Scenario
@@ -93,6 +106,12 @@ class Question(BaseModel):
         if faults := tuple(_contradictions(question)):
             raise InputError(faults)
         return question
+
+    def shown(self, value: float) -> float:
+        """A value of the search, which makes everything small and counts in seconds, in the objective's own unit."""
+        if self.objective in LARGEST:
+            return -value
+        return value * 1e3 if self.objective in ("tpot_ms", "ttft_ms") else value
 
 
 def _faults(error: ValidationError) -> Iterator[Fault]:

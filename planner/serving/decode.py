@@ -249,18 +249,21 @@ def _mixed(step: Pass, prompt: Prompt, together: Column) -> Pass:
     return replace(step, prompt_tokens=tokens, prompts_ending=ending)
 
 
-def largest_batch(keeps: Callable[[Column], np.ndarray], shape: tuple[int, ...], limit: int = LARGEST_BATCH) -> Column:
+def largest_batch(
+    keeps: Callable[[Column], np.ndarray], shape: tuple[int, ...], limit: Column | float | None = None
+) -> Column:
     """The largest whole batch at which a promise is kept, for every row at once.
 
     Args:
         keeps: maps batches of shape (n, k) to booleans; must not turn true again once false as the batch grows.
         shape: (n, 1), the rows to search.
-        limit: largest batch considered.
+        limit: largest batch considered, of any shape that broadcasts with it; `LARGEST_BATCH` when None.
 
     Returns:
         Column of shape (n, 1); 0 where even one sequence breaks the promise.
     """
-    low, high = np.zeros(shape), np.full(shape, float(limit + 1))
+    low = np.zeros(shape)
+    high = np.full(shape, (LARGEST_BATCH if limit is None else limit) + 1.0)
     ways = int(np.clip(2048 // max(shape[0], 1), 2, 384))
     steps = np.arange(1, ways)[None, :] / ways
     while np.any(high - low > 1.0):

@@ -10,7 +10,7 @@ from planner.work import Column
 
 @formula("alpha-beta law; bytes are spread over the links of a request, of which a share is reached", "s")
 def kv_transfer_seconds(
-    cache_bytes: Column, links: Column, bandwidth: float, efficiency: float, alpha: float
+    cache_bytes: Column, links: Column, bandwidth: Column, efficiency: float, alpha: Column
 ) -> Column:
     """Time to move the cache of one prompt from the prefill pool to the decode pool."""
     reached = links * bandwidth * efficiency  # [B/s]

@@ -177,8 +177,8 @@ class Workshop:
 
 
 def count() -> int:
-    """Worker processes of this machine: one core stays for the pages."""
-    return min(MOST_WORKERS, max(1, (os.cpu_count() or 1) - 1))
+    """Worker processes of this machine; two at least, so that no search waits for what is worked out around another."""
+    return min(MOST_WORKERS, max(2, os.cpu_count() or 1))
 
 
 @st.cache_resource(show_spinner=False)

@@ -196,7 +196,7 @@ def picked(answer: Answer, plan: str | None) -> FrontPoint | None:
 
 VALUES: Final = {
     "usd_per_m_goodput": "col_usd", "usd_per_hour": "col_hour", "gpus": "col_gpus", "tpot_ms": "col_tpot",
-    "goodput_tok_s": "col_good",
+    "ttft_ms": "col_ttft", "goodput_tok_s": "col_good",
 }  # fmt: skip
 """Title of the objective's own column, which stands first."""
 

@@ -56,9 +56,9 @@ def weigh(answer: Answer, report: Report, stop: Stop) -> Weighed:
 
     step()
     if answer.winner is None:
-        return Weighed(relaxations=relaxations(answer.question))
+        return Weighed(relaxations=relaxations(answer.question, stop))
     moved = swings(answer.winner.scenario, answer.question.objective)
     step()
     turn = break_even(answer.best[0].scenario, answer.best[1].scenario) if len(answer.best) > 1 else None
     step()
-    return Weighed(prices(answer), (), moved, turn)
+    return Weighed(prices(answer, stop), (), moved, turn)

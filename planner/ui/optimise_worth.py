@@ -9,11 +9,9 @@ from planner.catalog.accelerators import accelerator
 from planner.errors import InputError
 from planner.optimise.answer import Answer
 from planner.optimise.break_even import BreakEven, Turn
-from planner.optimise.question import LARGEST, Limit, Question
+from planner.optimise.question import LARGEST, Question
 from planner.optimise.sensitivity import End, Swing
-from planner.optimise.shadow import ConstraintPrice, Relaxation
-from planner.optimise.words import kind_words
-from planner.specs.scenario import SCENARIO_FIELDS
+from planner.optimise.shadow import ConstraintPrice, Relaxation, moved
 from planner.ui.data import asked
 from planner.ui.optimise_sentences import worse
 from planner.ui.optimise_tornado import amount, change, moving, name
@@ -57,7 +55,7 @@ def _share(found: ConstraintPrice, share: float) -> str:
 def _winner(answer: Answer, found: ConstraintPrice) -> str:
     """Who wins then, when it is another."""
     winner = answer.winner
-    kind = "" if found.scenario is None else kind_words(found.scenario)
+    kind = "" if found.choice is None else found.choice.kind
     return word("price_winner", kind=kind) if winner is not None and kind and kind != winner.kind else ""
 
 
@@ -70,22 +68,9 @@ def relaxation(found: Relaxation) -> str:
 def relaxed(question: Question, found: Relaxation) -> Question | None:
     """The question with one constraint relaxed so far; None where that contradicts the rest of it."""
     try:
-        if found.field == "max_gpus":
-            return Question.model_validate({**dict(question), "max_gpus": int(found.needed)})
-        if found.field in SCENARIO_FIELDS:
-            return Question.model_validate(
-                {**dict(question), "scenario": question.scenario.with_(**{found.field: found.needed})}
-            )
-        limits = tuple(_with(each, found) for each in question.limits)
-        return Question.model_validate({**dict(question), "limits": limits})
+        return moved(question, found.field, found.needed)
     except InputError:
         return None
-
-
-def _with(limit: Limit, found: Relaxation) -> Limit:
-    """A limit, relaxed when it is the one that is meant."""
-    meant = limit.field == found.field and limit.at_most == (found.needed > found.now)
-    return Limit(limit.field, limit.at_most, found.needed) if meant else limit
 
 
 def moves(swings: Sequence[Swing]) -> str:

@@ -112,8 +112,17 @@ def test_inside_a_rack_the_cache_takes_the_scale_up_links() -> None:
     at = setting(**{**APART, "gpu": "gb200-nvl72"})
     assert at.pool is not None
     found = transfer(at, at.pool, layout(4).tall)
-    assert found.scale_up
+    assert found.scale_up.all()
     assert found.bandwidth == 900e9
+
+
+def test_links_between_pools_are_those_of_each_row_alone() -> None:
+    """A worker and a replica stand in one rack of 72 or they do not, whatever else is in the table."""
+    at = setting(**{**APART, "gpu": "gb200-nvl72"})
+    assert at.pool is not None
+    both = transfer(at, at.pool, layout(dp=[4, 72]).tall)
+    assert both.scale_up.tolist() == [[True], [False]]
+    assert both.bandwidth.tolist() == [[900e9], [50e9]]
 
 
 def test_a_fixed_pool_that_feeds_less_limits_throughput_and_goodput() -> None:

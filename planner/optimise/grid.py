@@ -1,0 +1,237 @@
+"""The layouts of a category that stand, and their rows on a coarse grid of batches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.candidates import Flags, Rule, refusals
+from planner.layouts import every_layout, search_rules
+from planner.optimise.bounds import least
+from planner.optimise.found import Found, best_rows, front_rows, joined, nothing
+from planner.optimise.question import Question
+from planner.optimise.rows import flat_rows
+from planner.rows import (
+    NO_ROOM,
+    NO_SEQUENCE,
+    OK,
+    REASONS,
+    SLOW_FIRST,
+    SLOW_TOKEN,
+    Bounds,
+    Speed,
+    engine_reason,
+    open_ended,
+    promised_tpot,
+    room,
+    rules_of,
+)
+from planner.setting import Setting, resolve
+from planner.specs.layout import Column, Layout
+from planner.specs.model import ModelSpec
+from planner.specs.scenario import Scenario
+from planner.tabulate import judged
+
+STEPS: Final = 10
+"""Batches of each layout between one sequence and the most that memory and seats admit, in about equal ratios."""
+
+BLOCK_LAYOUTS: Final = 1200
+"""Layouts evaluated at a time: few enough for the processor's cache, enough that a block's own cost is small."""
+
+DEGREES: Final = ("tp", "pp", "dp", "ep", "cp", "dcp")
+
+Tally = Counter[tuple[str, str]]
+"""Refused candidates by rule and reason."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The replicas of a category: layouts that stand, and the least that each can add to the objective.
+
+    Attributes:
+        setting: of the category; a prefill pool is not named yet.
+        source: which category.
+        layout: layouts that stand, shape (n, 1).
+        least: share of the objective at best, shape (n,).
+        best, front: their rows on the grid that count; none where the pool decides.
+        candidates: layouts, refused ones included; considered: rows evaluated; refused: of the candidates.
+    """
+
+    setting: Setting
+    source: int
+    layout: Layout
+    least: Column
+    best: Found
+    front: Found
+    candidates: int
+    considered: int
+    refused: Tally
+
+
+def rows_of(layout: Layout, rows: npt.NDArray[np.int64] | Flags) -> Layout:
+    """Some rows of a table of layouts, as columns of shape (n, 1)."""
+    return Layout(*(np.asarray(getattr(layout, name)).reshape(-1)[rows].reshape(-1, 1) for name in DEGREES))
+
+
+def disaggregated(scenario: Scenario) -> Setting:
+    """The setting of a category whose prefill pool is still open: its decode pool is that of decode alone."""
+    alone = scenario.with_(prefill="excluded", kv_link_eff=None)
+    return replace(resolve(alone), scenario=scenario)
+
+
+def side_of(scenario: Scenario, question: Question, source: int) -> Side:
+    """The replicas of a category on the grid."""
+    apart = scenario.prefill == "disaggregated"
+    setting = disaggregated(scenario) if apart else resolve(scenario)
+    kept, count, tally = admitted(setting, question)
+    if setting.cost.price is None and question.objective.startswith("usd"):
+        tally[UNPRICED] += len(kept.tp)
+        kept = rows_of(kept, np.zeros(len(kept.tp), dtype=np.bool_))
+    blocks = [_block(setting, question, source, some) for some in pieces(kept)]
+    bound = np.concatenate([np.zeros(0), *(block.least for block in blocks)])
+    for block in blocks:
+        tally.update(block.refused)
+    return Side(
+        setting,
+        source,
+        rows_of(kept, np.isfinite(bound)),
+        bound[np.isfinite(bound)],
+        nothing() if apart else joined([nothing(), *(block.best for block in blocks)]),
+        nothing() if apart else joined([nothing(), *(block.front for block in blocks)]),
+        count,
+        sum(block.considered for block in blocks),
+        tally,
+    )
+
+
+UNPRICED: Final = ("price", "no price of the accelerator is known")
+
+
+def admitted(setting: Setting, question: Question) -> tuple[Layout, int, Tally]:
+    """Layouts that break no rule and whose memory holds a sequence; how many there were, and why the others fell."""
+    whole = every_layout(setting.model, question.max_gpus)
+    count, tally = len(whole.tp), Tally()
+    engine = engine_reason(setting)
+    if engine != OK:
+        tally["engine", REASONS[engine]] = count
+        return rows_of(whole, np.zeros(0, dtype=np.int64)), count, tally
+    legal, broken = _legal(_Rules(setting, question.max_gpus))
+    tally.update(broken)
+    kept = rows_of(whole, legal)
+    space = room(setting, kept)
+    holds, empty = (np.broadcast_to(f, kept.tp.shape).reshape(-1) for f in (space.held >= 1.0, space.pool <= 0.0))
+    tally["memory", REASONS[NO_ROOM]] += int(empty.sum())
+    tally["memory", REASONS[NO_SEQUENCE]] += int((~holds & ~empty).sum())
+    return rows_of(kept, holds), count, +tally
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What the rules of layouts look at, hashed by what can differ between categories."""
+
+    setting: Setting
+    most: int
+
+    @property
+    def key(self) -> Hashable:
+        """Everything that a rule may ask for."""
+        s, links = self.setting, self.setting.profile.links
+        neutral = s.scenario.with_(gpu="h100-sxm", price=None, provider=None, kv="bf16", prefill_gpu=None)
+        return s.model, s.engine.id, s.engine.version, neutral, links.domain, self.most
+
+    def __hash__(self) -> int:
+        """By the key."""
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        """By the key."""
+        return isinstance(other, _Rules) and self.key == other.key
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Rules of model and engine, then the search's own."""
+        return (*rules_of(self.setting), *search_rules(self.setting.model, self.setting.profile.links.domain))
+
+    @property
+    def model(self) -> ModelSpec:
+        """Whose layouts they are."""
+        return self.setting.model
+
+
+@lru_cache(maxsize=256)
+def _legal(asked: _Rules) -> tuple[npt.NDArray[np.int64], Tally]:
+    """Layouts that break no rule, and how many fell by each."""
+    found = asked.rules
+    broken = refusals(found, every_layout(asked.model, asked.most))
+    counts = np.bincount(broken[broken >= 0], minlength=len(found))
+    tally = Tally()
+    for rule, count in zip(found, counts.tolist(), strict=True):
+        tally[rule.name, rule.reason] += count
+    return np.flatnonzero(broken < 0), +tally
+
+
+def pieces(layout: Layout) -> Iterator[Layout]:
+    """A table of layouts in pieces."""
+    for start in range(0, len(layout.tp), BLOCK_LAYOUTS):
+        yield rows_of(layout, np.arange(start, min(start + BLOCK_LAYOUTS, len(layout.tp))))
+
+
+def _block(setting: Setting, question: Question, source: int, layout: Layout) -> Side:
+    """A piece of a category on the grid; where prefill is apart only TPOT is judged, TTFT is the pair's."""
+    known = open_ended(setting, layout, room(setting, layout))
+    batch = grid(setting, known)
+    made = judged(setting, known, batch, filled(question, layout))
+    asked = setting.scenario
+    late = made.speed.ttft > asked.sla_ttft_ms / 1e3 if asked.prefill != "disaggregated" else np.zeros(1, dtype=bool)
+    slow = made.speed.tpot > promised_tpot(setting)
+    bound = least(setting, question, layout.devices, made.speed, ~(late | slow))
+    best, front = nothing(), nothing()
+    if asked.prefill != "disaggregated":
+        found = flat_rows(setting, question, layout, made, source)
+        best, front = best_rows(found, len(layout.tp)), front_rows(found)
+    return Side(setting, source, layout, bound, best, front, 0, distinct(batch), _fallen(bound, made.speed, late))
+
+
+def _fallen(bound: Column, speed: Speed, late: Flags) -> Tally:
+    """Layouts whose smallest batch breaks the promise, by which."""
+    first = np.broadcast_to(late, speed.tpot.shape)[:, 0]
+    fell = ~np.isfinite(bound)
+    found = {SLOW_FIRST: int((fell & first).sum()), SLOW_TOKEN: int((fell & ~first).sum())}
+    return +Tally({("promise", REASONS[code]): count for code, count in found.items()})
+
+
+def most_of(known: Bounds) -> Column:
+    """The largest batch that memory and seats admit, at least 1."""
+    return np.maximum(np.minimum(known.limits.held, known.limits.seats), 1.0)
+
+
+def grid(setting: Setting, known: Bounds) -> Column:
+    """Batches of each layout, sorted, shape (n, m): one sequence, then equal ratios up to what memory and seats admit, each
+    filled up so that all ranks hold as many."""
+    if setting.scenario.at_batch is not None:
+        return np.full((len(known.limits.held), 1), float(setting.scenario.at_batch))
+    most = most_of(known)
+    steps = np.floor(most ** np.linspace(0.0, 1.0, STEPS)[None, :] + 1e-9)
+    ways = known.clock.placed.layout.dp * known.clock.placed.layout.pp
+    filled_up = np.minimum(np.ceil(steps / ways) * ways, most)
+    filled_up[:, 0] = 1.0
+    return filled_up
+
+
+def distinct(batch: Column) -> int:
+    """Rows of a table of sorted batches, equal ones of a layout counted once."""
+    return int(len(batch) + np.count_nonzero(np.diff(batch, axis=1)))
+
+
+def filled(question: Question, layout: Layout) -> Column | None:
+    """Replicas that fill the devices that there are, where most good tokens are asked; None = as the scenario says."""
+    if question.objective != "goodput_tok_s":
+        return None
+    replicas = np.floor(question.max_gpus / layout.devices)
+    return np.asarray(np.maximum(replicas - question.scenario.spare, 1.0))

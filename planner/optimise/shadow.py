@@ -1,0 +1,200 @@
+"""What each constraint costs, and the smallest relaxation of one that makes an infeasible question feasible.
+
+Both are answers to the same search under a changed constraint: nothing is extrapolated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import ceil, floor, log10
+from typing import Final
+
+from planner.errors import InputError
+from planner.optimise.answer import Answer, Choice
+from planner.optimise.question import LARGEST, MOST_GPUS, OBJECTIVES, Limit, Question
+from planner.optimise.search import optimise
+from planner.specs.scenario import describe
+
+PROMISES: Final = {"sla_tpot_ms": "tpot_ms", "sla_ttft_ms": "ttft_ms"}
+"""Constraints of the scenario, with the plan field that each bounds from above."""
+
+TIGHTER: Final = 0.6
+LOOSER: Final = 2.0
+"""By how much a constraint is moved to see what it costs: TPOT 50 ms to 30 ms, 16 GPUs to 32."""
+
+DIGITS: Final = 3
+"""Significant digits of a relaxed constraint, rounded to the side on which it holds."""
+
+
+@dataclass(frozen=True)
+class ConstraintPrice:
+    """What the best comes to when one constraint is moved and everything is chosen anew.
+
+    Attributes:
+        field: `sla_tpot_ms`, `sla_ttft_ms`, `max_gpus`, or the field of a limit.
+        now, then: the constraint as asked and as moved, in the field's unit.
+        value_now, value_then: of the objective; None = nothing is feasible.
+        choice: the new best; None = nothing is feasible.
+    """
+
+    field: str
+    now: float
+    then: float
+    value_now: float
+    value_then: float | None
+    choice: Choice | None
+
+    @property
+    def change(self) -> float | None:
+        """By which share of itself the objective changes: 0.38 = 38 % more."""
+        return None if self.value_then is None or self.value_now == 0 else self.value_then / self.value_now - 1.0
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A constraint moved as little as makes something feasible; `choice` is what then stands."""
+
+    field: str
+    now: float
+    needed: float
+    choice: Choice
+
+
+def moved(question: Question, field: str, value: float) -> Question:
+    """The question with one constraint at another value.
+
+    Raises:
+        InputError: for a field that is no constraint of the question, or a value that the field does not allow.
+    """
+    if field == "max_gpus":
+        return _changed(question, max_gpus=int(value))
+    if field in PROMISES:
+        return _changed(question, scenario=question.scenario.with_(**{field: value}))
+    limits = tuple(Limit(each.field, each.at_most, value) if each.field == field else each for each in question.limits)
+    return _changed(question, limits=limits)
+
+
+def _changed(question: Question, **changes: object) -> Question:
+    """The question with some fields changed, validated again."""
+    values = {name: getattr(question, name) for name in Question.model_fields}
+    return Question.model_validate({**values, **changes})
+
+
+def constraints(question: Question) -> dict[str, float]:
+    """Every constraint of a question with its value."""
+    asked = question.scenario
+    promises = {field: float(getattr(asked, field)) for field in PROMISES if asked.osl > 1 or field != "sla_tpot_ms"}
+    return {**promises, "max_gpus": float(question.max_gpus), **{each.field: each.value for each in question.limits}}
+
+
+def prices(answer: Answer, cancelled: Callable[[], bool] | None = None) -> tuple[ConstraintPrice, ...]:
+    """What every constraint costs when it is made tighter, and what it would save to loosen it; those that change nothing
+    are left out. Each is a search of its own.
+
+    Raises:
+        Cancelled: when `cancelled` said so.
+    """
+    if answer.winner is None:
+        return ()
+    question, value = answer.question, answer.winner.value
+    found = [
+        price_of(answer, field, then, cancelled)
+        for field, now in constraints(question).items()
+        for then in _steps(question, field, now)
+    ]
+    return tuple(each for each in found if each.value_then is None or abs(each.value_then - value) > 1e-9 * abs(value))
+
+
+def price_of(answer: Answer, field: str, then: float, cancelled: Callable[[], bool] | None = None) -> ConstraintPrice:
+    """What the best comes to with one constraint at another value.
+
+    Raises:
+        InputError: when the answer has no winner to compare with, or the field does not allow the value.
+    """
+    question = answer.question
+    now = constraints(question)[field]
+    new = optimise(moved(question, field, then), cancelled=cancelled, top=1).winner
+    value = float("nan") if answer.winner is None else answer.winner.value
+    return ConstraintPrice(field, now, then, value, None if new is None else new.value, new)
+
+
+def _steps(question: Question, field: str, now: float) -> Iterator[float]:
+    """The tighter and the looser value at which a constraint is priced, as far as its field allows them."""
+    if field == "max_gpus":
+        yield from (float(each) for each in (now // 2, now * 2) if 1 <= each <= MOST_GPUS)
+        return
+    limit = next((each for each in question.limits if each.field == field), None)
+    lower = limit is not None and not limit.at_most
+    for factor in (TIGHTER, LOOSER):
+        value = _tidy(now / factor if lower else now * factor)
+        if field not in PROMISES or _allowed(field, value):
+            yield value
+
+
+def _allowed(field: str, value: float) -> bool:
+    """Whether a scenario field admits a value."""
+    text = describe(field)
+    return (text.low or 0.0) <= value <= (text.high or float("inf"))
+
+
+def _tidy(value: float) -> float:
+    """A value to three significant digits."""
+    return float(f"{value:.3g}")
+
+
+def relaxations(question: Question, cancelled: Callable[[], bool] | None = None) -> tuple[Relaxation, ...]:
+    """The smallest relaxation of each single constraint that makes something feasible; none where one alone does not.
+
+    Raises:
+        Cancelled: when `cancelled` said so.
+    """
+    found = (_relaxed(question, field, now, cancelled) for field, now in constraints(question).items())
+    return tuple(each for each in found if each is not None)
+
+
+def _relaxed(question: Question, field: str, now: float, cancelled: Callable[[], bool] | None) -> Relaxation | None:
+    """One constraint lifted and its own field made best; then the question again with the value that this reached."""
+    limit = next((each for each in question.limits if each.field == field), None)
+    upward = limit is None or limit.at_most
+    for lifted in _lifted(question, field):
+        best = optimise(lifted, cancelled=cancelled, top=1).winner
+        if best is None:
+            continue
+        needed = best.value if field == "max_gpus" else _rounded(_reached(best, field), upward)
+        again = optimise(moved(question, field, needed), cancelled=cancelled, top=1).winner
+        return None if again is None else Relaxation(field, now, needed, again)
+    return None
+
+
+def _reached(best: Choice, field: str) -> float:
+    """What the best comes to in the field of a constraint."""
+    found = getattr(best.outcome, PROMISES.get(field, field))
+    return best.value if found is None else float(found)
+
+
+def _rounded(value: float, upward: bool) -> float:
+    """A value to three significant digits, to the side on which it still holds."""
+    scale = 10.0 ** (DIGITS - 1 - floor(log10(abs(value)))) if value else 1.0
+    return (ceil if upward else floor)(value * scale * (1 - 1e-12 if upward else 1 + 1e-12)) / scale
+
+
+def _lifted(question: Question, field: str) -> Iterator[Question]:
+    """The question without a constraint, made best in that constraint's own field where that is an objective."""
+    if field == "max_gpus":
+        budget = question.max_gpus
+        while budget < MOST_GPUS:
+            budget = min(budget * 4, MOST_GPUS)
+            yield _changed(question, max_gpus=budget, objective="gpus")
+        return
+    own = PROMISES.get(field, field)
+    objective = own if own in OBJECTIVES and own not in LARGEST else question.objective
+    try:
+        if field in PROMISES:
+            scenario = question.scenario.with_(**{field: describe(field).high})
+            yield _changed(question, scenario=scenario, objective=objective)
+        else:
+            limits = tuple(each for each in question.limits if each.field != field)
+            yield _changed(question, limits=limits, objective=objective)
+    except InputError:
+        return

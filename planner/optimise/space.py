@@ -1,0 +1,78 @@
+"""The categories of a space: scenarios that differ in what columns cannot hold, each to be crossed with all layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from planner.catalog.ids import unknown_id
+from planner.errors import InputError
+from planner.optimise.question import Question
+from planner.specs.contradictions import POOL_FIELDS
+from planner.specs.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Category:
+    """One accelerator, precision and technique: a scenario whose layout and batch are left open.
+
+    Attributes:
+        scenario: everything else; None where the values contradict each other.
+        fault: why they do.
+    """
+
+    scenario: Scenario | None
+    fault: str = ""
+
+
+def categories(question: Question) -> tuple[Category, ...]:
+    """Every category of a question, in the order in which ties are broken: the order of its lists.
+
+    Raises:
+        InputError: for an accelerator that the catalogue does not hold.
+    """
+    asked = question.scenario
+    faults = [unknown_id("gpu", name) for name in (*question.accelerators, *question.prefill_accelerators)]
+    if found := tuple(fault for fault in faults if fault is not None):
+        raise InputError(found)
+    axes = (
+        question.accelerators or (asked.gpu,),
+        question.precisions or (asked.weights,),
+        question.caches or (asked.kv,),
+        question.chunks or (asked.chunk,),
+        question.drafts or (asked.spec,),
+        question.modes or (asked.prefill,),
+    )
+    return tuple(_category(question, *values) for values in product(*axes))
+
+
+def _category(question: Question, gpu: str, weights: str, kv: str, chunk: int, spec: int, prefill: str) -> Category:
+    """The scenario of one combination; a price is that of the scenario's own accelerator and no other's."""
+    asked = question.scenario
+    changes = dict(_cleared(prefill, spec, question.objective == "goodput_tok_s"))
+    price = asked.price if gpu == asked.gpu else None
+    try:
+        return Category(
+            asked.with_(
+                **changes, gpu=gpu, weights=weights, kv=kv, chunk=chunk, spec=spec, prefill=prefill, price=price
+            )
+        )
+    except InputError as error:
+        return Category(None, str(error))
+
+
+def _cleared(prefill: str, spec: int, filled: bool) -> Iterator[tuple[str, str | int | float | None]]:
+    """Fields that the search sets itself, or that mean nothing in this combination."""
+    yield from ((name, 1) for name in ("tp", "pp", "dp", "ep", "cp", "dcp"))
+    kept = ("kv_link_eff",) if prefill == "disaggregated" else ()
+    yield from ((name, None) for name in POOL_FIELDS if name not in kept)
+    if spec == 0:
+        yield from ((name, Scenario.model_fields[name].default) for name in ("accept", "draft"))
+    if filled:
+        yield from (("qps", 0.0), ("fix_replicas", None))
+
+
+def prefill_gpus(question: Question) -> tuple[str, ...]:
+    """Accelerators of prefill pools, where prefill has a pool of its own."""
+    return question.prefill_accelerators or question.accelerators or (question.scenario.gpu,)
