@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from planner import formula, plan, units  # noqa: E402 - the path above comes first
+from planner import formula, plan, share, units  # noqa: E402 - the path above comes first
 from planner.specs import scenario  # noqa: E402
 
 WRITTEN = "<!-- Written by `make docs` from the code. Do not edit. -->"
@@ -72,6 +72,22 @@ def straight_lines(entry: formula.Formula) -> str:
     return "\n".join(head + rows[body[0].lineno - 1 :])
 
 
+OF_PAGES = {
+    "plans": (
+        "The plans of a comparison, in order: each one's own query string as a scenario's link writes it, percent-encoded "
+        "by itself, with a semicolon between each two (then encoded once more, as any value): "
+        "`plans=weights=fp8%26tp=4%3Bweights=bf16%26tp=4`. Exported links carry each plan's price and catalogue version. "
+        "Absent = the source article's A, B, C and BF16 baseline.",
+        "two to four plans; `v=1` spells the defaults; `preset=ID` is read, and never written",
+    ),
+    "against": (
+        "The plan that the others are held against. Absent = the first that stands.",
+        "the letter of a plan: A for the first, to D",
+    ),
+}
+"""Parameters of pages: what they mean, and what is allowed."""
+
+
 def nomenclature() -> str:
     """Every field of a scenario and of a plan: name, unit, meaning, and for a scenario what is allowed."""
     asked = [scenario.describe(name) for name in scenario.SCENARIO_FIELDS]
@@ -90,6 +106,18 @@ def nomenclature() -> str:
         table(
             ("field", "unit", "meaning"),
             [(f"`{name}`", units.unit_of(name), meanings.get(name, "")) for name in plan.PLAN_FIELDS],
+        ),
+        "## Pages",
+        "What belongs to one page's address and to no scenario. Its page reads it as strictly; every other page, the command\n"
+        "line and files refuse it.",
+        table(
+            ("page", "parameter", "meaning", "allowed"),
+            [
+                (page, f"`{name}`", *OF_PAGES[name])
+                for page, names in share.PAGE_PARAMETERS.items()
+                for name in names
+                if name in OF_PAGES
+            ],
         ),
     ]
     return "\n\n".join(rows) + "\n"

@@ -73,12 +73,8 @@ def prefill_pool(setting: Setting, *, together: bool = True, clock: Profile | No
     if asked.prefill != "disaggregated":
         return None
     gpu = setting.gpu if asked.prefill_gpu is None else accelerator(asked.prefill_gpu)
-<<<<<<< HEAD
     if clock is None:
-        clock = setting.profile if gpu.id == setting.gpu.id else profile(asked.profile, gpu, asked.engine)
-=======
-    clock = _clock(setting, gpu)
->>>>>>> main
+        clock = _clock(setting, gpu)
     at = _worker(setting, gpu, clock) if asked.prefill_tp is None else layout(asked.prefill_tp).tall
     taken = _one(_reading(setting, clock, at, together=together))
     return _pool(setting, gpu, clock, at, taken)

@@ -33,7 +33,7 @@ PAGE_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
         "accelerators", "precisions", "caches", "modes", "chunks", "drafts", "prefill_accelerators", "max_gpus",
         "objective", "limits",
     ),
-    "compare": ("plans",),
+    "compare": ("plans", "against"),
     "fleet": ("fleet",),
 }  # fmt: skip
 """Parameters of a page's address that are not scenario fields, by the page's path; every other page refuses them."""
@@ -107,6 +107,10 @@ def _query(text: str) -> str:
     if mark:
         return after
     return "" if "://" in before else before
+
+
+OF_PAGES: Final = frozenset(name for names in PAGE_PARAMETERS.values() for name in names)
+"""Parameters of all pages."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ QUANTITIES: Final = (
     Quantity("usd_per_m_goodput", lambda plan: plan.usd_per_m_goodput, True, lambda x: show(x, "$")),
     Quantity("gpus", lambda plan: plan.gpus, True, whole),
     Quantity("tpot_ms", lambda plan: plan.tpot_ms, True, lambda x: show(x, "ms")),
-    Quantity("kv_capacity_tokens", lambda plan: plan.kv_capacity_tokens, False, whole),
+    Quantity("kv_capacity_tokens", lambda plan: plan.kv_capacity_tokens, False, significant),
 )
 """In the order of the sentences."""
 

@@ -20,23 +20,30 @@ HEAD_PIXELS: Final = 20
 ROW_PIXELS: Final = 16
 """Height of one more row of labels."""
 
+ASIDE_PIXELS: Final = 6
+"""How far the names of points stand apart, so that those of points at one place can be told apart."""
+
 
 @dataclass(frozen=True)
 class Scale:
-    """One axis of a line chart: its title, and the ticks of a logarithmic scale (none: it starts at zero)."""
+    """One axis of a line chart: its title, and the ticks of a logarithmic scale (none: it starts at zero).
+
+    Ticks are values, or an expression that finds them where the chart is drawn.
+    """
 
     title: str
-    ticks: tuple[float, ...] = ()
+    ticks: tuple[float, ...] | str = ()
     form: str = ",~r"
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line: its name, its hue and its dash (none: that of its place)."""
+    """A line: its name, its hue, its dash (none: that of its place) and the shape of its points."""
 
     name: str
     hue: str
     dash: Sequence[int] = ()
+    shape: str = "circle"
 
 
 def channel(ink: Palette, field: str, scale: Scale, *, vertical: bool = False, head: int = HEAD_PIXELS) -> Spec:
@@ -51,7 +58,8 @@ def channel(ink: Palette, field: str, scale: Scale, *, vertical: bool = False, h
         "nice": False,
         **({"padding": 10, "rangeMax": head} if vertical else {}),
     }
-    shown = axis(ink, scale.title, values=list(scale.ticks), format=scale.form, labelOverlap="greedy", **grid)
+    values = {"expr": scale.ticks} if isinstance(scale.ticks, str) else list(scale.ticks)
+    shown = axis(ink, scale.title, values=values, format=scale.form, labelOverlap="greedy", **grid)
     return {"field": field, "type": "quantitative", "scale": log, "axis": shown}
 
 
@@ -91,6 +99,24 @@ def lines(
         "encoding": {"x": x, "y": y, "color": {**colour, "legend": None}},
     }
     return chart(ink, height, [curves, *_levels(ink, y), *_limits(ink, x), points, *_hover(ink, tips, head)])
+
+
+def symbols(ink: Palette, spec: Spec, series: Sequence[Series]) -> Spec:
+    """A quiet chart of lines whose points differ in shape too, each with the name of its series above it."""
+    names = [each.name for each in series]
+    scale = {"domain": names, "range": [each.shape for each in series]}
+    shape = {"field": "series", "type": "nominal", "scale": scale, "legend": None}
+    (points,) = (layer for layer in spec["layer"] if layer["data"]["name"] == "points")
+    shaped = {**points, "encoding": {**points["encoding"], "shape": shape}}
+    aside = f"(indexof({names}, datum.series) - {(len(names) - 1) / 2}) * {ASIDE_PIXELS}"
+    where = {key: points["encoding"][key] for key in ("x", "y")}
+    label = {
+        "data": {"name": "points"},
+        "mark": {**text(ink.ink), "baseline": "bottom", "dy": -8, "dx": {"expr": aside}, "aria": False},
+        "encoding": {**where, "text": {"field": "series"}},
+    }
+    others = [layer for layer in spec["layer"] if layer is not points]
+    return {**spec, "layer": [*others[:-1], shaped, label, others[-1]]}
 
 
 def _levels(ink: Palette, y: Spec) -> list[Spec]:

@@ -18,6 +18,8 @@ from planner.specs.spelling import read
 Pairs: TypeAlias = Mapping[str, Sequence[str]]
 
 REWRITTEN: Final = "_rewritten"
+DRAWN: Final = "_drawn"
+"""Path of the page that was drawn last."""
 
 
 def raw() -> dict[str, list[str]]:
@@ -109,6 +111,11 @@ def page_address() -> str:
     """Where the page stands, without query: what an exported link begins with."""
     parts = urlsplit(st.context.url or "")
     return f"{parts.scheme}://{parts.netloc}{parts.path or '/'}" if parts.netloc else ""
+
+
+def start_address() -> str:
+    """Where the Plan page stands, without query, seen from a page beside it."""
+    return page_address().rpartition("/")[0] + "/" if page_address() else ""
 
 
 def anchor(scenario: Scenario) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from planner.errors import InputError
-from planner.share import PRESET, address
+from planner.share import OF_PAGES, PRESET, address
 from planner.specs.scenario import Scenario
 from planner.ui import link, show, sidebar, state
 from planner.ui.text import say
@@ -47,6 +47,7 @@ def run() -> None:
         sidebar.draw(st.session_state[FIRST])
         if _holds():
             page.run()
+            st.session_state[link.DRAWN] = page.url_path
 
 
 def _pages() -> list[st.Page]:
@@ -64,12 +65,15 @@ def _page(name: str, icon: str) -> st.Page:
 def _reads_link(page: str) -> bool:
     """Judge an address that has not been seen; a refused one is shown instead of any number.
 
-    What belongs to the page itself is left to it.
+    What belongs to the page itself is left to it. What belongs to another page is refused in a link, and nothing once
+    a session has begun: stepping back through the history leaves such names behind.
     """
     if st.session_state.pop(link.REWRITTEN, False):
         st.rerun()
     said = address(link.raw(), page)
-    pairs = said.scenario or st.session_state.get(REFUSED, {})
+    left = OF_PAGES if FIRST in st.session_state else frozenset()
+    asked = {name: values for name, values in said.scenario.items() if name not in left}
+    pairs = asked or st.session_state.get(REFUSED, {})
     spelled = link.encoded(pairs)
     if st.session_state.get(SEEN) == spelled:
         return True

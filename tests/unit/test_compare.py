@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from planner.answer import answer
+from planner.catalog.custom import encode_custom
 from planner.catalog.scenarios import load_preset
 from planner.compare import Comparison, comparison, comparison_csv, comparison_from, comparison_json, comparison_link
 from planner.compare.link import LETTERS, MAX_TEXT, pasted, reference_from, spelled
@@ -20,6 +21,7 @@ from planner.share import from_link, pinned
 from planner.single import plan_of
 from planner.specs.scenario import SCENARIO_FIELDS, Scenario
 from tests.samples import plan
+from tests.unit.test_share import CONFIG
 
 ARTICLE = tuple(load_preset(f"llama70b-{name}") for name in ("fp8-a", "fp8-b", "fp8-c", "bf16-tp4"))
 
@@ -88,13 +90,13 @@ def test_sentences_against_a() -> None:
     b, c, d = (read(each) for each in found().sentences)
     assert c == (
         "C serves 22.1× the requests of A for 82 % less a good token. "
-        "GPUs 4× (4 against 1), TPOT 1.2× (27.6 ms against 23.4 ms), KV tokens 25.0× (732,421 against 29,296)."
+        "GPUs 4× (4 against 1), TPOT 1.2× (27.6 ms against 23.4 ms), KV tokens 25.0× (732,000 against 29,300)."
     )
     assert b.startswith(
         "B serves 9.9× the requests of A for 80 % less a good token. GPUs 2× (2 against 1), TPOT 5.9 % less"
     )
     assert d.startswith("D serves 19.8× the requests of A for 80 % less a good token.")
-    assert "KV tokens 18.0× (527,343 against 29,296)" in d
+    assert "KV tokens 18.0× (527,000 against 29,300)" in d
 
 
 def test_sentences_against_the_baseline() -> None:
@@ -105,7 +107,7 @@ def test_sentences_against_the_baseline() -> None:
     assert "TPOT about the same (22.0 ms)" in b
     assert c == (
         "C serves 1.1× the requests of D for 10 % less a good token. "
-        "GPUs the same (4), TPOT 1.3× (27.6 ms against 22.0 ms), KV tokens 1.4× (732,421 against 527,343)."
+        "GPUs the same (4), TPOT 1.3× (27.6 ms against 22.0 ms), KV tokens 1.4× (732,000 against 527,000)."
     )
 
 
@@ -225,6 +227,13 @@ def test_the_spelling_can_be_read() -> None:
     assert spelled(pair) == "weights=fp8&tp=4;v=1"
     assert comparison_from(spelled(pair)) == pair
     assert comparison_from("preset=llama70b-fp8-a;preset=llama70b-fp8-b") == ARTICLE[:2]
+
+
+def test_a_model_of_ones_own_travels_with_its_plan() -> None:
+    own = Scenario(model="custom", x=encode_custom(CONFIG), tp=2)
+    link = comparison_link((own, ARTICLE[0]), "https://host/compare")
+    assert pasted(link) == (pinned(own), pinned(ARTICLE[0]))
+    assert comparison(pasted(link)).plans[0].fits
 
 
 @pytest.mark.parametrize(

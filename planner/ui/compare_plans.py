@@ -1,0 +1,91 @@
+"""The plans of the Compare page: what each is, the way to it, and how plans are added, replaced and removed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from planner.catalog.scenarios import preset, preset_ids
+from planner.compare.comparison import Comparison
+from planner.compare.link import FEWEST, LETTERS, MOST
+from planner.ui import compare_state as held
+from planner.ui import show
+from planner.ui.compare_charts import SYMBOLS, hues
+from planner.ui.compare_words import described, served, word
+from planner.ui.link import anchor, refused_rows
+from planner.ui.theme import mode, palette
+
+
+def plans(found: Comparison) -> None:
+    """A card a plan, and what changes them."""
+    with st.grid(len(found.plans), min_column_width=200, gap="small", key="compare_plans"):
+        for at in range(len(found.plans)):
+            _card(found, at)
+    with st.container(horizontal=True, gap="small", key="compare_changes"):
+        _change(found)
+        if any(plan.scenario.profile == "textbook" for plan in found.plans):
+            st.button(
+                word("real"),
+                icon=":material/science:",
+                key="_compare_real",
+                help=word("real_help"),
+                on_click=held.take_twins,
+            )
+        if found.scenarios != held.opening():
+            st.button(
+                word("again"), icon=":material/restart_alt:", key="_compare_again", help=word("again_help"),
+                on_click=held.start_again,
+            )  # fmt: skip
+    if faults := st.session_state.get(held.FAULTS):
+        st.badge(word("paste_refused"), icon=":material/error:", color="red")
+        st.dataframe(refused_rows(faults), hide_index=True, alt=word("paste_refused"))
+
+
+def _card(found: Comparison, at: int) -> None:
+    """One plan: its letter, what it is, whether it stands, the way to it, and the way out."""
+    plan, name, ink = found.plans[at], LETTERS[at], palette(mode())
+    with st.container(border=True, height="stretch", gap="small", key=f"compare_plan_{name}"):
+        symbol = f'<span aria-hidden="true" style="color:{hues(ink)[at]}">{SYMBOLS[at]}</span>'
+        st.html(f'<h2 style="margin:0;font-size:1.02rem;font-weight:600">{symbol} {word("plan_of", name=name)}</h2>')
+        show.finding(described(plan))
+        st.caption(show.plain(served(plan)))
+        show.verdict(found.stands(at), word("stands"), word("fallen"))
+        with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"compare_ways_{name}"):
+            st.html(show.anchor(anchor(plan.scenario), word("open_named", name=name)), width="content")
+            st.button(
+                word("remove", name=name), icon=":material/close:", key=f"_compare_remove_{name}", type="tertiary",
+                on_click=held.remove, args=(at,), disabled=len(found.plans) <= FEWEST,
+                help=word("two_at_least") if len(found.plans) <= FEWEST else None,
+            )  # fmt: skip
+
+
+def _change(found: Comparison) -> None:
+    """Add a plan, or put another in the place of one."""
+    with st.popover(word("change"), icon=":material/add:", key="compare_change"):
+        count = len(found.plans)
+        places = [*([LETTERS[count]] if count < MOST else []), *found.names]
+        names = {each: word("instead" if each in found.names else "new", name=each) for each in places}
+        place = st.selectbox(word("place"), places, format_func=lambda each: names[each], key=f"_compare_place_{count}")
+        at = (place or places[0],)
+        st.button(
+            word("sidebar"),
+            icon=":material/tune:",
+            key="_compare_sidebar",
+            on_click=held.take_sidebar,
+            args=at,
+            width="stretch",
+        )
+        titles = {each: preset(each).title for each in preset_ids()}
+        st.selectbox(word("preset"), preset_ids(), format_func=lambda each: titles[each], key=held.PRESET)
+        st.button(
+            word("preset_take"), icon=":material/bookmark:", key="_compare_preset_take", on_click=held.take_preset, args=at,
+            width="stretch",
+        )  # fmt: skip
+        st.text_input(word("paste"), key=held.PASTED, placeholder=word("paste_hint"))
+        st.button(
+            word("paste_take"),
+            icon=":material/link:",
+            key="_compare_paste",
+            on_click=held.take_pasted,
+            args=at,
+            width="stretch",
+        )
