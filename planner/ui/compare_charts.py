@@ -36,7 +36,7 @@ def curves(shown: Mode, count: int) -> Spec:
     ]
     scales = (
         Scale("Batch: concurrent requests per replica", tuple(map(float, BATCHES)), ",d"),
-        Scale("TPOT (ms)", ticks()),
+        Scale("TPOT (ms)", log_ticks("y")),
     )
     tips = {"at": "Batch"} | {name: f"TPOT of {name}" for name in LETTERS[:count]}
     return symbols(ink, lines(ink, 400, scales, series, tips, quiet=True), series)
