@@ -144,9 +144,8 @@ def _headline(view: View, mine: Scenario) -> None:
 
 def _results(answer: Answer, mine: Scenario) -> None:
     """Everything that is said of an answer to the inputs shown."""
-    around = optimise_around.started(answer)
     if answer.winner is None:
-        optimise_around.relaxations(answer, around)
+        optimise_around.relaxations(answer)
         optimise_blocks.counts(answer)
         if answer.front:
             optimise_blocks.front(answer, mine)
@@ -155,9 +154,9 @@ def _results(answer: Answer, mine: Scenario) -> None:
     optimise_blocks.front(answer, mine)
     grid = st.grid(2, min_column_width=430, gap="small", key="optimise_cards")
     with grid:
-        optimise_around.prices(answer, around)
+        optimise_around.prices(answer)
         optimise_blocks.counts(answer)
-    optimise_around.sensitivity(answer, around)
+    optimise_around.sensitivity(answer)
     optimise_share.row(answer)
 
 

@@ -160,7 +160,7 @@ EN: Final = {
     "constraint_usd_per_hour": "Hourly bill",
     "constraint_usd_per_m_output": "$ per million output tokens",
     "constraint_usd_per_m_goodput": "$ per million good tokens",
-    "weighing": "Working out what each constraint costs and what moves the answer.",
+    "weighing": "Being worked out.",
     "weighing_failed": "It could not be worked out: {reason}",
     "sensitivity": "What moves the answer",
     "tornado_alt": "Change of the winner's objective at both ends of each input's range; the table behind it has every number.",
