@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from planner.compare.link import spelled
 from planner.optimise.answer import Answer
-from planner.share import to_link
 from planner.specs.scenario import Scenario
 from planner.ui import optimise_chart, optimise_data, show
 from planner.ui import optimise_sentences as sentences
@@ -68,7 +68,7 @@ def links(scenario: Scenario, kind: str, mine: Scenario) -> str:
 
 def compared(*plans: Scenario) -> str:
     """A same-tab address of the Compare page with some plans."""
-    return "./compare?plans=" + quote(";".join(to_link(plan).removeprefix("?") for plan in plans), safe="")
+    return "./compare?plans=" + quote(spelled(plans), safe="=")
 
 
 def _cell(tag: str, text: str, left: bool, *, title: bool = False, bold: bool = False, raw: bool = False) -> str:
@@ -76,7 +76,7 @@ def _cell(tag: str, text: str, left: bool, *, title: bool = False, bold: bool = 
     ink = palette(mode())
     scope = ' scope="col"' if title else ' scope="row"' if tag == "th" else ""
     look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;vertical-align:middle;font-weight:{600 if bold else 400}"
-    look += ";text-align:left;min-width:120px" if left else ";text-align:right"
+    look += f";text-align:left;min-width:{120 if raw else 190}px" if left else ";text-align:right"
     look += f";color:{ink.muted}" if title else "" if left and not raw else ";white-space:nowrap"
     return f'<{tag}{scope} style="{look}">{text if raw else escape(show.typeset(text))}</{tag}>'
 

@@ -12,8 +12,8 @@ from planner.ui.optimise_data import on_line, reason_of, upright, value_of
 from planner.ui.optimise_words import word
 from planner.units import dollars, show, significant, unit_of, whole
 
-SAME: Final = 0.0005
-"""Relative difference that is none."""
+SAME: Final = 0.005
+"""Relative difference that is not worth a figure."""
 
 
 def figure(objective: Objective, value: float) -> str:

@@ -63,6 +63,13 @@ def test_from_a_question_to_a_plan_and_back(open_page: OpenPage) -> None:
     assert query(page)["accelerators"] == ["h100-sxm,h200-sxm"]
 
     first = page.get_by_role("table", name="Best of each kind").get_by_role("row").nth(1)
+    first.get_by_role("link", name=re.compile("beside mine")).click()
+    harness.settle(page)
+    assert urlsplit(page.url).path == "/compare"
+    assert query(page)["plans"][0].startswith("weights=fp8&tp=4;")
+    page.go_back()
+    harness.settle(page, charts=2)
+    assert answer(page) == said
     kind = first.get_by_role("rowheader").inner_text()
     assert said.startswith(kind)
     first.get_by_role("link", name=re.compile("as plan")).click()
@@ -100,11 +107,12 @@ def press_and_cancel(page: Page) -> float:
     page.evaluate("() => { window.pressed = 0; window.told = 0; }")
     page.get_by_role("button", name=re.compile("Search")).click()
     page.wait_for_function("() => window.told")
+    waited = float(page.evaluate("() => window.told - window.pressed"))
     expect(page.get_by_test_id("stProgress")).to_contain_text(re.compile(r"of [\d,]+ parts"))
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("h1").first).to_have_text("The search was cancelled.")
     harness.settle(page)
-    return float(page.evaluate("() => window.told - window.pressed"))
+    return waited
 
 
 def test_progress_is_there_at_once_and_cancel_works(open_page: OpenPage, remark: Callable[[str], None]) -> None:
