@@ -73,8 +73,7 @@ def prefill_pool(setting: Setting, *, together: bool = True, clock: Profile | No
     if asked.prefill != "disaggregated":
         return None
     gpu = setting.gpu if asked.prefill_gpu is None else accelerator(asked.prefill_gpu)
-    if clock is None:
-        clock = _clock(setting, gpu)
+    clock = _clock(setting, gpu) if clock is None else clock
     at = _worker(setting, gpu, clock) if asked.prefill_tp is None else layout(asked.prefill_tp).tall
     taken = _one(_reading(setting, clock, at, together=together))
     return _pool(setting, gpu, clock, at, taken)

@@ -137,10 +137,10 @@ def swings(scenario: Scenario, objective: Objective = "usd_per_m_goodput") -> tu
 def resized(scenario: Scenario, objective: Objective = "usd_per_m_goodput") -> Scenario:
     """The scenario whose batch is chosen again and whose replicas are sized again for the rate that it asks.
 
-    Without a rate, numbers of replicas and workers stay as named: they are the ratio of the pools. TPOT is compared at the
-    batch that the scenario names: at the largest that keeps the promise it would be the promise.
+    Without a rate, numbers of replicas and workers stay as named: they are the ratio of the pools. TPOT and TTFT are
+    compared at the batch that the scenario names: at the largest that keeps the promise one would be the promise.
     """
-    batch = scenario.at_batch if objective == "tpot_ms" else None
+    batch = scenario.at_batch if objective in ("tpot_ms", "ttft_ms") else None
     counts = dict.fromkeys(SIZES) if scenario.qps > 0 else {}
     return scenario.with_(at_batch=batch, **counts)
 

@@ -14,7 +14,7 @@ from planner.errors import InputError
 from planner.optimise.answer import Answer, Choice
 from planner.optimise.question import LARGEST, MOST_GPUS, OBJECTIVES, Limit, Question
 from planner.optimise.search import optimise
-from planner.specs.scenario import describe
+from planner.specs.scenario import Scenario, describe
 
 PROMISES: Final = {"sla_tpot_ms": "tpot_ms", "sla_ttft_ms": "ttft_ms"}
 """Constraints of the scenario, with the plan field that each bounds from above."""
@@ -35,7 +35,7 @@ class ConstraintPrice:
         field: `sla_tpot_ms`, `sla_ttft_ms`, `max_gpus`, or the field of a limit.
         now, then: the constraint as asked and as moved, in the field's unit.
         value_now, value_then: of the objective; None = nothing is feasible.
-        choice: the new best; None = nothing is feasible.
+        scenario: of the new best; None = nothing is feasible.
     """
 
     field: str
@@ -43,7 +43,7 @@ class ConstraintPrice:
     then: float
     value_now: float
     value_then: float | None
-    choice: Choice | None
+    scenario: Scenario | None
 
     @property
     def change(self) -> float | None:
@@ -116,7 +116,7 @@ def price_of(answer: Answer, field: str, then: float, cancelled: Callable[[], bo
     now = constraints(question)[field]
     new = optimise(moved(question, field, then), cancelled=cancelled, top=1).winner
     value = float("nan") if answer.winner is None else answer.winner.value
-    return ConstraintPrice(field, now, then, value, None if new is None else new.value, new)
+    return ConstraintPrice(field, now, then, value, *((None, None) if new is None else (new.value, new.scenario)))
 
 
 def _steps(question: Question, field: str, now: float) -> Iterator[float]:

@@ -12,6 +12,7 @@ from planner.optimise.break_even import BreakEven, Turn
 from planner.optimise.question import LARGEST, Question
 from planner.optimise.sensitivity import End, Swing
 from planner.optimise.shadow import ConstraintPrice, Relaxation, moved
+from planner.optimise.words import kind_words
 from planner.ui.data import asked
 from planner.ui.optimise_sentences import worse
 from planner.ui.optimise_tornado import amount, change, moving, name
@@ -55,7 +56,7 @@ def _share(found: ConstraintPrice, share: float) -> str:
 def _winner(answer: Answer, found: ConstraintPrice) -> str:
     """Who wins then, when it is another."""
     winner = answer.winner
-    kind = "" if found.choice is None else found.choice.kind
+    kind = "" if found.scenario is None else kind_words(found.scenario)
     return word("price_winner", kind=kind) if winner is not None and kind and kind != winner.kind else ""
 
 

@@ -34,10 +34,10 @@ FLAGS = (
     "--disable-component-update --disable-sync --font-render-hinting=none --force-color-profile=srgb"
 ).split()
 LOCAL = {"", "127.0.0.1", "localhost"}
-LOG_ALARMS = ("Traceback", "Uncaught app ", "deprecat", "Warning:", "not a valid config option")
-PROBES = re.compile(r"/[a-z]+/_stcore/(?:health|host-config)$")
-"""Where Streamlit looks for its server first when a page below the start page is opened: not found, by its design."""
+PROBE = re.compile(r"/[a-z]+/_stcore/(?:health|host-config)$")
+"""Where Streamlit's own start looks for its server first, when the address has a page's path."""
 
+LOG_ALARMS = ("Traceback", "Uncaught app ", "deprecat", "Warning:", "not a valid config option")
 START_SECONDS = 60
 ACTION_MS = 20_000
 
@@ -150,7 +150,8 @@ class Faults:
         page.on("request", self._see)
 
     def _hear(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and not PROBES.search(message.location.get("url", "")):
+        probes = PROBE.search(str(message.location.get("url", "")))
+        if message.type == "error" and not probes:
             self.console.append(f"{message.text} ({message.location.get('url', '')})")
 
     def _see(self, request: Request) -> None:

@@ -134,7 +134,7 @@ def test_a_second_reader_is_not_slowed(open_page: OpenPage, remark: Callable[[st
     other.get_by_role("radio", name="8", exact=True).click(force=True)
     expect(other.locator("h1").first).not_to_have_text(before)
     waited = time.monotonic() - start
-    remark(f"optimise page: beside a search a second reader's change is answered in {1e3 * waited:.0f} ms")
+    remark(f"optimise page: beside a search a second visitor's change is answered in {1e3 * waited:.0f} ms")
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("h1").first).to_have_text("The search was cancelled.")
     assert waited < OTHERS_SECONDS
