@@ -44,8 +44,7 @@ NAMES: Final = pa.schema([("rank", pa.int64()), ("name", pa.string()), ("label",
 def tornado(shown: Mode) -> Spec:
     """Relative change of the objective at both ends of each input, largest first."""
     ink = palette(shown)
-    ranks = list(range(1, MOST + 1))
-    y = {"field": "rank", "type": "ordinal", "scale": {"domain": ranks, "padding": 0}, "axis": None}
+    y = {"field": "rank", "type": "ordinal", "scale": {"padding": 0}, "axis": None}
     shown_x = axis(ink, "Change of the answer, %", format="+,~r", tickCount=7, grid=True)
     x = {"field": "change", "type": "quantitative", "scale": {"nice": True, "zero": True}, "axis": shown_x}
     side = {
@@ -71,7 +70,7 @@ def tornado(shown: Mode) -> Spec:
             {**text(ink.ink), "fontWeight": weight},
         )
     ]
-    return chart(ink, MOST * ROW_PIXELS, [bars, zero, *said])
+    return {**chart(ink, ROW_PIXELS, [bars, zero, *said]), "height": {"step": ROW_PIXELS}}
 
 
 def _name(y: Spec, field: str, align: str, wide: str, look: Spec) -> Spec:

@@ -216,7 +216,7 @@ def test_two_sessions_share_an_answer_and_not_a_job(monkeypatch: pytest.MonkeyPa
 def test_nothing_feasible_says_why_and_what_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
     at = until(opened(f"{HALF}&sla_tpot_ms=1&isl=8192"), lambda page: heading(page).startswith("Nothing keeps"))
     assert heading(at) == "Nothing keeps the promise on at most 16 GPUs."
-    assert "4 of 4 candidates fell because" in said(at)
+    assert "Of 4 candidates, those that came nearest fell because: " in said(at)
     assert "What would make it feasible" in [header.value for header in at.header]
 
 

@@ -100,7 +100,15 @@ def test_every_objective_has_its_own_verb(objective: Objective, values: tuple[fl
 def test_nothing_feasible_names_what_felled_most() -> None:
     answer = made(best=(), front=())
     assert sentences.headline(answer, MINE) == "Nothing keeps the promise on at most 16 GPUs."
-    assert sentences.infeasible(answer) == "30 of 50 candidates fell because: the weights do not fit."
+    assert sentences.infeasible(answer) == (
+        "Of 50 candidates, those that came nearest fell because: the weights do not fit (30); the domain is too small (12)."
+    )
+    near = replace(
+        answer, refused=(*answer.refused, Refusals("promise", "TPOT is above the promise even at batch 1", 3))
+    )
+    assert sentences.infeasible(near) == (
+        "Of 50 candidates, those that came nearest fell because: TPOT is above the promise even at batch 1 (3)."
+    )
     assert sentences.infeasible(replace(answer, refused=())) == "The space holds no candidate at all."
 
 
@@ -168,6 +176,13 @@ def test_the_most_frequent_kinds_have_a_hue_and_the_rest_share_grey() -> None:
     assert series["rare"] == "other"
     assert len({series[f"K{n}"] for n in range(6)}) == 6
     assert set(series.values()) <= set(optimise_chart.SERIES)
+
+
+def test_accelerators_and_precisions_are_told_apart_by_hue_and_layouts_where_there_is_one_of_them() -> None:
+    names = ("TP2 · FP8 · H100", "TP4 · FP8 · H100", "TP2 · BF16 · H100", "TP8 · FP8 · H100")
+    mixed = [point(20 + at, 500 - at, 1.0, name) for at, name in enumerate(names)]
+    assert optimise_data.kinds(mixed) == ("FP8 · H100", "BF16 · H100")
+    assert optimise_data.kinds([mixed[0], mixed[1], mixed[3]]) == (names[0], names[1], names[3])
 
 
 def test_a_choice_of_another_answer_is_none() -> None:
