@@ -17,6 +17,10 @@ from planner.catalog.prices import prices
 from planner.catalog.scenarios import presets
 from planner.errors import Fault, HeadroomError, InputError
 from planner.export import to_csv, to_json
+from planner.optimise.document import answer_csv, answer_json
+from planner.optimise.report import MOST_SHOWN, QUESTION_HELP, ProgressLine, answer_text
+from planner.optimise.search import optimise
+from planner.optimise.spelling import question_from_texts
 from planner.predict import predict_file
 from planner.report import plan_text, table
 from planner.share import scenario_from_text
@@ -135,6 +139,32 @@ def _plan(asked: argparse.Namespace) -> str:
     return to_csv((plan,)) if asked.csv else plan_text(plan)
 
 
+def _optimise_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", metavar="SCENARIO", help="a preset's id, a link, or its query string")
+    for name, (metavar, text) in QUESTION_HELP.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
+    parser.add_argument("--top", metavar="K", default="10", help="how many plans are shown, 1 to 100 (default 10)")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object: plans, considered, refused, front")
+    form.add_argument("--csv", action="store_true", help="a header and one row a plan")
+
+
+def _optimise(asked: argparse.Namespace) -> str:
+    texts = {name: text for name in QUESTION_HELP if (text := getattr(asked, name)) is not None}
+    question = question_from_texts(scenario_from_text(asked.scenario), texts)
+    answer = optimise(question, ProgressLine(sys.stderr).show, top=_top(asked.top))
+    if asked.json:
+        return answer_json(answer)
+    return answer_csv(answer) if asked.csv else answer_text(answer)
+
+
+def _top(text: str) -> int:
+    """How many plans are shown."""
+    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_SHOWN:
+        return int(text)
+    raise InputError((Fault("top", text, f"must be a whole number from 1 to {MOST_SHOWN}"),))
+
+
 def _predict_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cases", metavar="CASES.csv", type=Path, help="measured cases, of serving or of memory")
     parser.add_argument("--out", metavar="OUT.csv", type=Path, help="where to write (otherwise to standard output)")
@@ -231,6 +261,7 @@ def _field_help() -> str:
 
 COMMANDS: Final = (
     Command("plan", "One plan for a scenario.", _plan_arguments, _plan, epilog=_field_help()),
+    Command("optimise", "The best layouts, best first.", _optimise_arguments, _optimise),
     Command("predict", "Predict measured cases.", _predict_arguments, _predict),
     Command("validate", "Predict measured cases and say how far off.", _validate_arguments, _validate),
     Command("catalogue", "What is known, with its source.", _catalogue_arguments, _catalogue),

@@ -60,6 +60,7 @@ class Outcome:
     output_tok_s: float | None
     goodput_tok_s: float | None
     goodput_tok_s_gpu: float | None
+    usd_per_hour: float | None
     usd_per_m_goodput: float | None
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Final
 from urllib.parse import quote
 
@@ -57,11 +56,11 @@ def answered(answer: Answer, start: str = "", base: str = "") -> Mapping[str, Js
     """What `answer_json` writes."""
     return {
         "question": _question(answer.question),
-        "best": [_choice(choice, start) for choice in answer.best],
+        "plans": [_choice(choice, start) for choice in answer.best],
         "front": [_point(point, start) for point in answer.front],
         "candidates": answer.candidates,
         "considered": answer.considered,
-        "refused": [plain(asdict(each)) for each in answer.refused],
+        "refused": {f"{each.rule}: {each.reason}": each.count for each in answer.refused},
         "seconds": answer.seconds,
         "link": question_link(answer.question, base),
     }
@@ -74,8 +73,8 @@ def _question(question: Question) -> Mapping[str, Json]:
 
 
 def _choice(choice: Choice, start: str) -> Mapping[str, Json]:
-    """One of the best: its kind, its value, and the whole plan."""
-    return {"kind": choice.kind, "value": plain(choice.value), "plan": document(plan_of(choice.scenario), start)}
+    """One of the best: the whole plan, and before it what it is called and what it is worth."""
+    return {"kind": choice.kind, "value": plain(choice.value), **document(plan_of(choice.scenario), start)}
 
 
 def _point(point: FrontPoint, start: str) -> Mapping[str, Json]:

@@ -1,0 +1,142 @@
+"""An answer as text for a terminal, the options that ask for it, and a line that says how far a search is."""
+
+from __future__ import annotations
+
+import time
+from typing import Final, TextIO
+
+from planner.optimise.answer import Answer, Choice, Progress
+from planner.optimise.question import MOST_GPUS, OBJECTIVES, Question
+from planner.optimise.shadow import relaxations
+from planner.report import table
+from planner.share import pinned, to_link
+from planner.units import DASH, dollars, show, significant, unit_of, whole
+
+MOST_SHOWN: Final = 100
+"""Most plans that are shown."""
+
+QUESTION_HELP: Final = {
+    "accelerators": ("ID,ID", "accelerators that are tried: ids, `all`, or `measured` (with a price and own kernels)"),
+    "precisions": ("P,P", "weight precisions that are tried"),
+    "caches": ("P,P", "KV-cache precisions that are tried"),
+    "modes": ("M,M", "where prefill runs: colocated, excluded, disaggregated"),
+    "prefill_accelerators": ("ID,ID", "accelerators of prefill pools (otherwise those of --accelerators)"),
+    "chunks": ("N,N", "prefill tokens a step that are tried (0 = the whole prompt)"),
+    "drafts": ("N,N", "draft tokens a step that are tried (0 = none)"),
+    "max_gpus": ("N", f"most GPUs of the whole deployment, 1 to {MOST_GPUS:,} (default 16)"),
+    "objective": ("O", f"what is made best: {', '.join(OBJECTIVES)}"),
+    "limits": ("L,L", "what must hold beside the SLA, as in 'tpot_ms<=30,usd_per_hour<=100'"),
+}
+"""Options of a question: what stands for the value, and what it means. Lists not given are the scenario's own value."""
+
+SAME: Final = 0.05
+"""Percent below which two values are shown as the same."""
+
+EVERY: Final = 0.1
+"""Seconds between two states of the line."""
+
+
+class ProgressLine:
+    """One line that is written over on a terminal; elsewhere a line every second, and the last one."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+        self.terminal = out.isatty()
+        self.last = float("-inf")
+
+    def show(self, progress: Progress) -> None:
+        """Say how far the search is, unless it has just been said."""
+        now, ended = time.monotonic(), progress.done >= progress.total
+        if now - self.last < (EVERY if self.terminal else 10 * EVERY) and not ended:
+            return
+        self.last = now
+        best = "" if progress.best is None else f", best so far {significant(progress.best)}"
+        text = f"searched {progress.done:,} of {progress.total:,} parts, {progress.considered:,} rows{best}"
+        self.out.write(f"\r\x1b[2K{text}{chr(10) if ended else ''}" if self.terminal else f"{text}\n")
+        self.out.flush()
+
+
+def answer_text(answer: Answer) -> str:
+    """The answer in a sentence, the best plans with their links, and what was refused and why."""
+    blocks = [_answered(answer) if answer.best else _open(answer.question), _counts(answer)]
+    return "\n\n".join(blocks) + "\n"
+
+
+SAID: Final = {
+    "usd_per_m_goodput": "costs {} per million good tokens",
+    "usd_per_hour": "costs {} an hour",
+    "gpus": "needs {}",
+    "tpot_ms": "takes {} per output token",
+    "ttft_ms": "takes {} to the first token",
+    "goodput_tok_s": "serves {} good tok/s",
+}
+"""What the best comes to, by objective."""
+
+
+def headline(answer: Answer, winner: Choice) -> str:
+    """The winner in a sentence, and by how much the next of another kind is worse."""
+    objective = answer.question.objective
+    if objective.startswith("usd"):
+        value = dollars(winner.value)
+    else:
+        value = significant(winner.value) if objective == "goodput_tok_s" else show(winner.value, unit_of(objective))
+    other = next((each for each in answer.best if each.kind != winner.kind), None)
+    said = f"{winner.kind} {SAID[objective].format(value)}."
+    if other is None or not winner.value:
+        return said
+    behind = (other.value / winner.value - 1) * 100
+    much = "the same" if abs(behind) < SAME else f"{behind:+.1f} %"
+    return f"{said} Next of another kind: {other.kind}, {much}."
+
+
+def infeasible(question: Question) -> str:
+    """That nothing stands, before what would make something stand."""
+    return (
+        f"Nothing within {question.max_gpus:,} GPUs keeps all constraints. One of these changes alone would be enough:"
+    )
+
+
+def _answered(answer: Answer) -> str:
+    """The winner in a sentence and the table of the best."""
+    rows = [_row(rank, choice) for rank, choice in enumerate(answer.best, start=1)]
+    return f"{headline(answer, answer.best[0])}\n\n{table(HEADER, rows)}\nlinks\n" + "\n".join(
+        f"  {rank}  {to_link(pinned(choice.scenario))}" for rank, choice in enumerate(answer.best, start=1)
+    )
+
+
+HEADER: Final = (
+    "rank", "plan", "$/Mtok good", "$/h", "GPUs", "batch", "TPOT (ms)", "TTFT (ms)", "good tok/s/GPU",
+)  # fmt: skip
+
+
+def _row(rank: int, choice: Choice) -> tuple[str, ...]:
+    """One of the best as cells."""
+    found = choice.outcome
+    cost, hourly = (_number(each) for each in (found.usd_per_m_goodput, found.usd_per_hour))
+    times = (_number(found.tpot_ms), _number(found.ttft_ms), _number(found.goodput_tok_s_gpu))
+    return (str(rank), choice.kind, cost, hourly, whole(found.gpus), whole(found.batch), *times)
+
+
+def _number(value: float | None) -> str:
+    """A number to three digits."""
+    return DASH if value is None else significant(value)
+
+
+def _open(question: Question) -> str:
+    """That nothing is feasible, and what would be."""
+    found = [
+        f"  {each.field} {significant(each.needed)} instead of {significant(each.now)}: {each.choice.kind}"
+        for each in relaxations(question)
+    ]
+    none = f"Nothing within {question.max_gpus:,} GPUs keeps all constraints, and no single change of one is enough."
+    return "\n".join([infeasible(question), *found]) if found else none
+
+
+def _counts(answer: Answer) -> str:
+    """How much was looked at, and why candidates fell."""
+    rows = [(f"{each.count:,}", each.rule, each.reason) for each in answer.refused]
+    looked = (
+        f"{answer.candidates:,} candidates, {answer.considered:,} rows (layout × batch) evaluated "
+        f"in {show(answer.seconds * 1e3, 'ms')}"
+    )
+    return f"{looked}\n\n{table(('refused', 'rule', 'reason'), rows)}" if rows else looked
