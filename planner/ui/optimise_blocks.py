@@ -10,14 +10,14 @@ from urllib.parse import quote
 import streamlit as st
 
 from planner.compare.link import spelled
-from planner.optimise.answer import Answer
+from planner.optimise.answer import Answer, FrontPoint
 from planner.specs.scenario import Scenario
 from planner.ui import optimise_chart, optimise_data, show
 from planner.ui import optimise_sentences as sentences
 from planner.ui.advice_block import link
 from planner.ui.link import anchor
 from planner.ui.marks import pick
-from planner.ui.optimise_chart import PICK, SERIES, SIGNS, View
+from planner.ui.optimise_chart import PICK, SIGNS, View
 from planner.ui.optimise_words import word
 from planner.ui.theme import mode, palette
 from planner.units import show as shown
@@ -93,7 +93,7 @@ def front(answer: Answer, mine: Scenario) -> None:
             return
         data = optimise_data.front(answer, mine, view)
         plan = pick(optimise_chart.front(mode(), view), data, word("front_alt"), PICK, "plan")
-        _legend(optimise_data.kinds(optimise_data.drawn(answer.front, view)))
+        _legend(optimise_data.drawn(answer.front, view))
         _picked(answer, plan, mine)
         formats: dict[str, str | int] = {
             "Tok/s for a user": "%.1f", "TPOT, ms": "%.2f", "Tok/s of a GPU": "%,.1f", "$/M output": "%.3f",
@@ -105,11 +105,11 @@ def front(answer: Answer, mine: Scenario) -> None:
         )  # fmt: skip
 
 
-def _legend(kinds: Sequence[str]) -> None:
+def _legend(points: Sequence[FrontPoint]) -> None:
     """Which shape and hue is which kind."""
-    hues = optimise_chart.hues(palette(mode()))
+    hues, kinds = optimise_chart.hues(palette(mode())), optimise_data.kinds(points)
     names = [*zip(kinds, SIGNS, hues, strict=False)]
-    if len(kinds) == len(SERIES) - 1:
+    if set(optimise_data.groups(points)) > set(kinds):
         names.append((word("other_kinds"), SIGNS[-1], hues[-1]))
     items = "".join(
         f'<li style="display:inline-block;margin:0 1rem 0 0"><span aria-hidden="true" style="color:{hue}">{sign}</span> '
