@@ -21,7 +21,7 @@ LONG = (
     "gb200-nvl72,gb300-nvl72,h20-sxm&precisions=fp8-block,nvfp4,int4&modes=colocated,disaggregated&max_gpus=1024"
 )
 PROGRESS_MS = 200.0
-OTHERS_SECONDS = 2.0
+OTHERS_SECONDS = 1.0
 WATCH = """() => {
     document.addEventListener('pointerdown', () => { window.pressed = performance.now(); }, true);
     new MutationObserver(() => {
@@ -127,17 +127,26 @@ def test_progress_is_there_at_once_and_cancel_works(open_page: OpenPage, remark:
 
 
 def test_a_second_reader_is_not_slowed(open_page: OpenPage, remark: Callable[[str], None]) -> None:
+    """A machine that is busy with something else may spoil three rounds, not four."""
     other, page = open_page("?weights=fp8&tp=4", charts=3), open_page(LONG)
-    page.get_by_role("button", name=re.compile("Search")).click()
-    expect(page.get_by_test_id("stProgress")).to_contain_text(re.compile(r"of [\d,]+ parts"))
-    before, start = answer(other), time.monotonic()
-    other.get_by_role("radio", name="8", exact=True).click(force=True)
-    expect(other.locator("h1").first).not_to_have_text(before)
-    waited = time.monotonic() - start
-    remark(f"optimise page: beside a search a second visitor's change is answered in {1e3 * waited:.0f} ms")
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("h1").first).to_have_text("The search was cancelled.")
-    assert waited < OTHERS_SECONDS
+    times: list[float] = []
+    while len(times) < 4 and min(times, default=OTHERS_SECONDS) >= OTHERS_SECONDS:
+        page.get_by_role("button", name=re.compile("Search")).click()
+        expect(page.get_by_test_id("stProgress")).to_contain_text(re.compile(r"of [\d,]+ parts"))
+        times.append(change(other, "8" if len(times) % 2 == 0 else "2"))
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.locator("h1").first).to_have_text("The search was cancelled.")
+    said = ", ".join(f"{1e3 * each:.0f}" for each in times)
+    remark(f"optimise page: beside a search a second visitor's change is answered in {said} ms")
+    assert min(times) < OTHERS_SECONDS * SLOWER_MACHINE
+
+
+def change(page: Page, degree: str) -> float:
+    """How long a plan takes to show another degree [s]."""
+    before, start = answer(page), time.monotonic()
+    page.get_by_role("radio", name=degree, exact=True).click(force=True)
+    expect(page.locator("h1").first).not_to_have_text(before)
+    return time.monotonic() - start
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
