@@ -108,14 +108,17 @@ def _buttons(asked: Question, view: View) -> None:
 
 
 def _panel(asked: Question, view: View) -> None:
-    """How far the search is, asked for again and again while it runs; its place is kept."""
+    """How far the search is, asked for again and again while it runs.
+
+    The bar is always there: nothing jumps when a search begins, and the browser need not fetch it then.
+    """
     st.fragment(_progress, run_every=POLL_SECONDS if view.state == "running" else None)(asked, view)
 
 
 def _progress(asked: Question, view: View) -> None:
     """One look at the search."""
     if view.state != "running" or view.job is None:
-        st.caption(show.plain(_rest(view)))
+        st.progress(1.0 if view.state == "done" else 0.0, text=show.plain(_rest(view)))
         return
     if not view.job.running:
         st.rerun()

@@ -25,9 +25,9 @@ OTHERS_SECONDS = 1.0
 WATCH = """() => {
     document.addEventListener('pointerdown', () => { window.pressed = performance.now(); }, true);
     new MutationObserver(() => {
-        const shown = document.querySelector('[data-testid="stProgress"]');
-        if (!window.told && window.pressed && shown) { window.told = performance.now(); }
-    }).observe(document.body, {subtree: true, childList: true, attributes: true});
+        const said = document.querySelector('[data-testid="stProgress"]')?.innerText ?? '';
+        if (!window.told && window.pressed && /parts|Searching|Waits/.test(said)) { window.told = performance.now(); }
+    }).observe(document.body, {subtree: true, childList: true, characterData: true});
 }"""
 OpenPage = Callable[..., Page]
 

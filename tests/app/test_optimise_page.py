@@ -223,14 +223,14 @@ def test_nothing_feasible_says_why_and_what_would_be(monkeypatch: pytest.MonkeyP
 def test_what_a_search_refuses_is_said_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimise_tasks, "search", doubles.refuse)
     at = until(opened(HALF), lambda page: heading(page) == "This question cannot be searched.")
-    assert "max_gpus = 0: must be at least 1" in said(at)
+    assert progress(at) == "max_gpus = 0: must be at least 1"
 
 
 def test_too_many_searches_is_a_state_and_not_an_error(shop: Workshop) -> None:
     running_jobs = [shop.start(doubles.count_to, 100_000) for _ in range(MOST_JOBS)]
     at = opened(HALF)
     assert heading(at) == "Too many searches wait already."
-    assert "try again in a minute" in said(at)
+    assert "try again in a minute" in progress(at)
     for job in running_jobs:
         job.cancel()
 
