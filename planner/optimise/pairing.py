@@ -186,6 +186,6 @@ def replicas(pair: Pair, question: Question, layout: Layout) -> Column | None:
 
 def _repeated(speed: Speed, times: int) -> Speed:
     """Speeds with every batch so many times."""
-    columns = (speed.tpot, speed.ttft, speed.rate, speed.good)
-    tpot, ttft, rate, good = (np.repeat(np.asarray(column), times, axis=1) for column in columns)
+    columns = np.broadcast_arrays(speed.tpot, speed.ttft, speed.rate, speed.good)
+    tpot, ttft, rate, good = (np.repeat(column, times, axis=1) for column in columns)
     return Speed(tpot, ttft, speed.unloaded, rate, good)

@@ -42,13 +42,13 @@ def exchange_bytes(tokens: Column, top_k: int, hidden: int, element_bytes: float
 
 
 @formula("definition: devices of one group that share a scale-up domain", "devices")
-def near_ranks(ranks: Column, domain: float) -> Column:
+def near_ranks(ranks: Column, domain: Column | float) -> Column:
     """Ranks of a group inside one domain."""
     return np.minimum(ranks, domain)  # [devices]
 
 
 @formula("definition: domains that a group spans, rounded up", "domains")
-def domains_spanned(ranks: Column, domain: float) -> Column:
+def domains_spanned(ranks: Column, domain: Column | float) -> Column:
     """Scale-up domains that a group of contiguous ranks spans; 1 = it stays inside."""
     return np.ceil(ranks / domain)  # [domains]
 
@@ -64,14 +64,14 @@ def _link(kind: str, traffic: Column, count: Column, launches: Column) -> Work:
     return Work(kind, "bf16", ZERO, ZERO, launches * ONE, traffic, count, ZERO)
 
 
-def all_reduce(name: str, buffer: Column, ranks: Column, domain: float, launches: Column) -> Ledger:
+def all_reduce(name: str, buffer: Column, ranks: Column, domain: Column | float, launches: Column) -> Ledger:
     """The all-reduce of a buffer [B] over `ranks` ranks, `launches` times a pass; nothing for groups of one."""
     if np.all(ranks <= 1.0):
         return ()
     return _two_levels("all_reduce", 2.0, name, buffer, ranks, domain, launches)
 
 
-def gather(name: str, buffer: Column, ranks: Column, domain: float, launches: Column) -> Ledger:
+def gather(name: str, buffer: Column, ranks: Column, domain: Column | float, launches: Column) -> Ledger:
     """The all-gather (or reduce-scatter) of a whole buffer [B] over `ranks` ranks, `launches` times a pass."""
     if np.all((ranks <= 1.0) | (launches == 0.0)):
         return ()
@@ -79,7 +79,7 @@ def gather(name: str, buffer: Column, ranks: Column, domain: float, launches: Co
 
 
 def _two_levels(
-    kind: str, trips: float, name: str, buffer: Column, ranks: Column, domain: float, launches: Column
+    kind: str, trips: float, name: str, buffer: Column, ranks: Column, domain: Column | float, launches: Column
 ) -> Ledger:
     """A collective within each scale-up domain and, where the group spans several, across them over NICs.
 

@@ -54,7 +54,7 @@ def decode_exchange(attention: Attention, site: Site, step: Pass, domain: float,
     return (
         *comms.gather("context queries", gathered, site.dcp, domain, shared),
         *comms.gather("context outputs", scattered, site.dcp, domain, shared),
-        *comms.all_reduce("context outputs over cp", merged, site.cp, float(np.min(apart)), over_cp),
+        *comms.all_reduce("context outputs over cp", merged, site.cp, apart, over_cp),
     )
 
 

@@ -7,11 +7,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from planner.candidates import candidates
 from planner.catalog.accelerators import accelerator_ids
 from planner.catalog.models import model_ids
+from planner.evaluate import evaluate
 from planner.physics import forward, passes, roofline
 from planner.plan import BINDS, Plans
 from planner.serving import prefill
@@ -283,3 +286,13 @@ def test_more_requests_never_need_fewer_replicas(asked: Scenario, qps: float) ->
     few, many = (quiet(asked.with_(qps=rate), layout(tp=8), [32.0]).replicas[0] for rate in (qps, 2 * qps))
     assume(np.isfinite(few))
     assert many >= few
+
+
+def test_ranks_that_share_a_context_take_as_long_in_a_table_as_alone():
+    """How many contexts fit a scale-up domain differs from row to row: TP4 leaves room for two, TP8 for one."""
+    scenario = Scenario(model="deepseek-v3", gpu="h200-sxm", weights="fp8", isl=128, osl=16, sla_ttft_ms=5000.0)
+    batch = np.array([[1.0]])
+    alone = evaluate(scenario, candidates(layout(tp=4, dp=2, cp=2), batch))
+    beside = evaluate(scenario, candidates(layout(tp=[4, 8, 16], dp=[2, 1, 1], cp=[2, 2, 1]), batch))
+    assert beside.tpot_ms[0] == pytest.approx(alone.tpot_ms[0], rel=1e-12)
+    assert beside.ttft_ms[0] == pytest.approx(alone.ttft_ms[0], rel=1e-12)
