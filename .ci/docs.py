@@ -111,6 +111,11 @@ OF_PAGES = {
         "The plan that the others are held against. Absent = the first that stands.",
         "the letter of a plan: A for the first, to D",
     ),
+    "fleet": (
+        "A whole fleet: version digit 1, then base64url text of the deflated JSON object of its question, as the page's own "
+        "JSON spells it under `question`; values that are the defaults are left out. Absent = an example.",
+        "a token made by this planner, of at most 65,536 bytes of JSON",
+    ),
 }
 """Parameters of pages: what they mean, and what is allowed."""
 

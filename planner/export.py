@@ -37,23 +37,28 @@ Json: TypeAlias = "str | int | float | bool | Mapping[str, Json] | Sequence[Json
 MOST_PLANS: Final = 1_000
 """Most plans that a file may hold."""
 
-MOST_COLUMNS: Final = len(COLUMNS)
+LABELS: Final = ("traffic", "stock")
+"""Columns that stand in front of a fleet's plans, to say what each is for; they are not read back."""
+
+MOST_COLUMNS: Final = len(COLUMNS) + len(LABELS)
 
 MOST_FAULTS: Final = 50
 """Most faults of a file that are told; a file with more is of another kind."""
 
 
-def to_csv(plans: Sequence[Plan], base: str = "") -> str:
+def to_csv(plans: Sequence[Plan], base: str = "", labels: Sequence[tuple[str, str]] = ()) -> str:
     """One row per plan: RFC 4180 with a byte order mark; encode as UTF-8.
 
     Args:
         plans: the plans, in the order of the rows.
         base: what stands before `?` in the `link` column.
+        labels: of a fleet: class of traffic and stock of each plan.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(_row(plan, base) for plan in plans)
+    writer.writerow((*LABELS, *COLUMNS) if labels else COLUMNS)
+    front = [tuple(_inert(text) for text in each) for each in labels] or [()] * len(plans)
+    writer.writerows((*said, *_row(plan, base)) for said, plan in zip(front, plans, strict=True))
     return BOM + out.getvalue()
 
 
@@ -94,7 +99,11 @@ def from_csv(data: str | bytes) -> tuple[Scenario, ...]:
     if len(header) > MOST_COLUMNS:
         allowed = f"must have at most the {MOST_COLUMNS} columns that Headroom writes"
         raise InputError((Fault("file", f"{len(header):,} columns", allowed),))
-    if faults := (*_unknown(header, COLUMNS, "column"), *_repeated(header), *_ragged(rows[1:], len(header))):
+    if faults := (
+        *_unknown(header, (*COLUMNS, *LABELS), "column"),
+        *_repeated(header),
+        *_ragged(rows[1:], len(header)),
+    ):
         raise InputError(faults[:MOST_FAULTS])
     return _all(tuple((line, dict(zip(header, cells, strict=True))) for line, cells in rows[1:]))
 

@@ -1,26 +1,18 @@
-"""A model of one's own inside a link: `x` = version digit, then base64url of the deflated text of its config.json."""
+"""A model of one's own inside a link: `x` holds the text of its config.json (`planner.catalog.packed`)."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import zlib
 from functools import lru_cache
-from typing import Final
 
 from planner.catalog.hf_config import model_from_json
+from planner.catalog.packed import DECODE_LIMIT, TOKEN_VERSION, packed, refused, unpacked
 from planner.errors import Fault, InputError, ModelConfigError
 from planner.specs.fields import shown
 from planner.specs.model import ModelSpec
 from planner.specs.scenario import Scenario
 
-TOKEN_VERSION: Final = "1"
-
-DECODE_LIMIT: Final = 65_536
-"""Longest config.json that a token may hold [bytes]."""
-
-_TOO_LONG: Final = f"the configuration must be at most {DECODE_LIMIT:,} bytes"
+__all__ = ["DECODE_LIMIT", "TOKEN_VERSION", "custom_fault", "custom_model", "decode_custom", "encode_custom"]
 
 
 def encode_custom(config_text: str) -> str:
@@ -31,10 +23,10 @@ def encode_custom(config_text: str) -> str:
         InputError: when it is longer than the decode limit.
     """
     model_from_json(config_text)
-    packed = json.dumps(json.loads(config_text), separators=(",", ":")).encode()
-    if len(packed) > DECODE_LIMIT:
-        raise _refused(config_text, _TOO_LONG)
-    return TOKEN_VERSION + base64.urlsafe_b64encode(zlib.compress(packed, 9)).rstrip(b"=").decode()
+    text = json.dumps(json.loads(config_text), separators=(",", ":"))
+    if len(text.encode()) > DECODE_LIMIT:
+        raise refused(config_text, "x", f"the configuration must be at most {DECODE_LIMIT:,} bytes")
+    return packed(text)
 
 
 def decode_custom(x: str) -> str:
@@ -43,9 +35,7 @@ def decode_custom(x: str) -> str:
     Raises:
         InputError: when the token is of another version, damaged, or holds too much.
     """
-    if not x.startswith(TOKEN_VERSION):
-        raise _refused(x, f"must begin with version {TOKEN_VERSION}")
-    return _inflated(x, _unpacked(x)).decode()
+    return unpacked(x, "x", "configuration")
 
 
 @lru_cache(maxsize=32)
@@ -70,39 +60,3 @@ def custom_fault(scenario: Scenario) -> Fault | None:
     except ModelConfigError as error:
         return Fault("x", shown(scenario.x), f"the configuration in it cannot be sized: {shown(error, 300)}")
     return None
-
-
-def _unpacked(x: str) -> bytes:
-    body = x[len(TOKEN_VERSION) :]
-    try:
-        return base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raise _refused(x, "is damaged: must be base64url text") from None
-
-
-def _inflated(x: str, packed: bytes) -> bytes:
-    """Inflate no more than the limit, however much the token would yield."""
-    inflater = zlib.decompressobj()
-    try:
-        out = inflater.decompress(packed, DECODE_LIMIT + 1)
-    except zlib.error:
-        raise _refused(x, "is damaged: must hold deflated text") from None
-    if len(out) > DECODE_LIMIT:
-        raise _refused(x, _TOO_LONG)
-    if not inflater.eof or inflater.unused_data:
-        raise _refused(x, "is damaged: must hold exactly one deflated text")
-    if not _is_utf8(out):
-        raise _refused(x, "is damaged: must hold UTF-8 text")
-    return out
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _refused(value: str, allowed: str) -> InputError:
-    return InputError((Fault("x", shown(value), allowed),))

@@ -28,7 +28,7 @@ class Found:
         tp, pp, dp, ep, cp, dcp, batch: layout and operating point of a replica.
         serving, workers: replicas that serve, and prefill workers.
         value: of the objective, made so that less is better; inf where the row does not stand.
-        gpus: of the deployment; tpot: [s]; keeps: whether TPOT keeps its promise.
+        gpus: of the deployment; good: good tokens a second of one device; tpot: [s]; keeps: whether TPOT keeps its promise.
         by_gpu: output tokens a second of one device; by_dollar: millions of output tokens a dollar, 0 without a price.
     """
 
@@ -45,6 +45,7 @@ class Found:
     workers: Column
     value: Column
     gpus: Column
+    good: Column
     tpot: Column
     keeps: npt.NDArray[np.bool_]
     by_gpu: Column
@@ -63,7 +64,7 @@ def nothing() -> Found:
     """A table without rows."""
     whole, flags, none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_), np.zeros(0)
     return Found(
-        whole, whole, none, none, none, none, none, none, none, none, none, none, none, none, flags, none, none
+        whole, whole, none, none, none, none, none, none, none, none, none, none, none, none, none, flags, none, none
     )
 
 
@@ -81,11 +82,14 @@ def rounded(value: Column) -> Column:
 
 
 def order(found: Found) -> npt.NDArray[np.int64]:
-    """Best first. Ties: fewer GPUs, lower TPOT, earlier category and pool, fewer devices a replica, then the degrees."""
+    """Best first.
+
+    Ties: fewer GPUs, more good tokens a device, lower TPOT, earlier category and pool, fewer devices a replica, degrees.
+    """
     devices = found.tp * found.pp * found.dp * found.cp
     keys = (
         found.serving, found.batch, found.tp, found.dp, found.ep, found.cp, found.dcp, found.pp, devices, found.pool,
-        found.source, rounded(found.tpot), found.gpus, rounded(found.value),
+        found.source, rounded(found.tpot), -rounded(found.good), found.gpus, rounded(found.value),
     )  # fmt: skip
     return np.asarray(np.lexsort(keys), dtype=np.int64)
 
@@ -102,9 +106,11 @@ def kinds(found: Found) -> npt.NDArray[np.int64]:
 def best_rows(found: Found, layouts: int) -> Found:
     """The best row of every layout that stands, of a table of so many layouts with as many rows each, batches ascending."""
     shape = (layouts, -1)
-    value, gpus, tpot = (rounded(c).reshape(shape) for c in (found.value, found.gpus, found.tpot))
+    value, gpus, fewer, tpot = (
+        rounded(column).reshape(shape) for column in (found.value, found.gpus, -found.good, found.tpot)
+    )
     tied = value == value.min(axis=1, keepdims=True)
-    for column in (gpus, tpot):
+    for column in (gpus, fewer, tpot):
         left = np.where(tied, column, np.inf)
         tied &= left == left.min(axis=1, keepdims=True)
     at = tied.argmax(axis=1) + np.arange(layouts) * value.shape[1]

@@ -25,12 +25,14 @@ from planner.rows import (
     SLOW_FIRST,
     SLOW_TOKEN,
     Bounds,
+    Room,
     Speed,
     engine_reason,
     open_ended,
     promised_tpot,
     room,
     rules_of,
+    some_rooms,
 )
 from planner.setting import Setting, resolve
 from planner.specs.layout import Column, Layout
@@ -89,11 +91,13 @@ def side_of(scenario: Scenario, question: Question, source: int) -> Side:
     """The replicas of a category on the grid."""
     apart = scenario.prefill == "disaggregated"
     setting = disaggregated(scenario) if apart else resolve(scenario)
-    kept, count, tally = admitted(setting, question)
+    kept, space, count, tally = admitted(setting, question)
     if setting.cost.price is None and question.objective.startswith("usd"):
         tally[UNPRICED] += len(kept.tp)
         kept = rows_of(kept, np.zeros(len(kept.tp), dtype=np.bool_))
-    blocks = [_block(setting, question, source, some) for some in pieces(kept)]
+    blocks = [
+        _block(setting, question, source, rows_of(kept, at), some_rooms(space, at)) for at in pieces(len(kept.tp))
+    ]
     bound = np.concatenate([np.zeros(0), *(block.least for block in blocks)])
     for block in blocks:
         tally.update(block.refused)
@@ -113,14 +117,15 @@ def side_of(scenario: Scenario, question: Question, source: int) -> Side:
 UNPRICED: Final = ("price", "no price of the accelerator is known")
 
 
-def admitted(setting: Setting, question: Question) -> tuple[Layout, int, Tally]:
-    """Layouts that break no rule and whose memory holds a sequence; how many there were, and why the others fell."""
+def admitted(setting: Setting, question: Question) -> tuple[Layout, Room, int, Tally]:
+    """Layouts that break no rule and whose memory holds a sequence, with it; how many there were, and why others fell."""
     whole = every_layout(setting.model, question.max_gpus)
     count, tally = len(whole.tp), Tally()
     engine = engine_reason(setting)
     if engine != OK:
         tally["engine", REASONS[engine]] = count
-        return rows_of(whole, np.zeros(0, dtype=np.int64)), count, tally
+        none = rows_of(whole, np.zeros(0, dtype=np.int64))
+        return none, room(setting, none), count, tally
     legal, broken = _legal(_Rules(setting, question.max_gpus))
     tally.update(broken)
     kept = rows_of(whole, legal)
@@ -128,7 +133,7 @@ def admitted(setting: Setting, question: Question) -> tuple[Layout, int, Tally]:
     holds, empty = (np.broadcast_to(f, kept.tp.shape).reshape(-1) for f in (space.held >= 1.0, space.pool <= 0.0))
     tally["memory", REASONS[NO_ROOM]] += int(empty.sum())
     tally["memory", REASONS[NO_SEQUENCE]] += int((~holds & ~empty).sum())
-    return rows_of(kept, holds), count, +tally
+    return rows_of(kept, holds), some_rooms(space, holds), count, +tally
 
 
 @dataclass(frozen=True)
@@ -176,17 +181,17 @@ def _legal(asked: _Rules) -> tuple[npt.NDArray[np.int64], Tally]:
     return np.flatnonzero(broken < 0), +tally
 
 
-def pieces(layout: Layout) -> Iterator[Layout]:
-    """A table of layouts in pieces."""
-    for start in range(0, len(layout.tp), BLOCK_LAYOUTS):
-        yield rows_of(layout, np.arange(start, min(start + BLOCK_LAYOUTS, len(layout.tp))))
+def pieces(count: int) -> Iterator[npt.NDArray[np.int64]]:
+    """A table of so many layouts in pieces, by index."""
+    for start in range(0, count, BLOCK_LAYOUTS):
+        yield np.arange(start, min(start + BLOCK_LAYOUTS, count))
 
 
-def _block(setting: Setting, question: Question, source: int, layout: Layout) -> Side:
+def _block(setting: Setting, question: Question, source: int, layout: Layout, space: Room) -> Side:
     """A piece of a category on the grid; where prefill is apart only TPOT is judged, TTFT is the pair's."""
-    known = open_ended(setting, layout, room(setting, layout))
+    known = open_ended(setting, layout, space)
     batch = grid(setting, known)
-    made = judged(setting, known, batch, filled(question, layout))
+    made = judged(setting, known, batch, filled(setting, question, layout))
     asked = setting.scenario
     late = made.speed.ttft > asked.sla_ttft_ms / 1e3 if asked.prefill != "disaggregated" else np.zeros(1, dtype=bool)
     slow = made.speed.tpot > promised_tpot(setting)
@@ -229,9 +234,24 @@ def distinct(batch: Column) -> int:
     return int(len(batch) + np.count_nonzero(np.diff(batch, axis=1)))
 
 
-def filled(question: Question, layout: Layout) -> Column | None:
-    """Replicas that fill the devices that there are, where most good tokens are asked; None = as the scenario says."""
+def filled(setting: Setting, question: Question, layout: Layout) -> Column | None:
+    """Replicas that fill the devices that there are, or as many of them as the limits allow, where most good tokens are
+    asked; None = as the scenario says."""
     if question.objective != "goodput_tok_s":
         return None
-    replicas = np.floor(question.max_gpus / layout.devices)
-    return np.asarray(np.maximum(replicas - question.scenario.spare, 1.0))
+    devices = float(question.max_gpus)
+    for limit in question.limits:
+        if limit.at_most and limit.field == "gpus":
+            devices = min(devices, limit.value)
+        elif limit.at_most and limit.field == "usd_per_hour" and setting.cost.price:
+            instance = float(setting.cost.instance)
+            devices = min(devices, np.floor(limit.value / (setting.cost.price * instance) + EXACT) * instance)
+    replicas = np.floor(devices / layout.devices)
+    most = min(
+        (limit.value for limit in question.limits if limit.at_most and limit.field == "replicas"), default=np.inf
+    )
+    return np.asarray(np.maximum(np.minimum(replicas, most) - setting.scenario.spare, 1.0))
+
+
+EXACT: Final = 1e-9
+"""Keeps a quotient that is whole from falling below itself."""

@@ -153,7 +153,7 @@ def _piece(pair: Pair, question: Question, layout: Layout, counts: Column | None
     batch = batches(setting, known)
     speed = speed_at(setting, known.clock, batch, known.unloaded)
     if counts is None:
-        made = judged(setting, known, batch, filled(question, layout), speed)
+        made = judged(setting, known, batch, filled(setting, question, layout), speed)
     else:
         wide, serving = np.repeat(batch, counts.shape[1], axis=1), np.tile(counts, (1, batch.shape[1]))
         made = judged(setting, known, wide, serving, _repeated(speed, counts.shape[1]))

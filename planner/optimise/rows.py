@@ -31,11 +31,13 @@ def flat_rows(setting: Setting, question: Question, layout: Layout, made: Judged
         return np.ascontiguousarray(np.broadcast_to(np.asarray(column), shape)).reshape(-1)
 
     count = int(np.prod(shape))
+    good = np.where(made.good > 0.0, made.good / cash.productive, 0.0)
     return Found(
         np.full(count, source), np.full(count, pool),
         flat(layout.tp), flat(layout.pp), flat(layout.dp), flat(layout.ep), flat(layout.cp), flat(layout.dcp),
         flat(made.batch), flat(cash.serving), flat(cash.workers), flat(np.where(stands & ~np.isnan(value), value, np.inf)),
-        flat(cash.devices), flat(speed.tpot), flat(speed.tpot <= promised_tpot(setting)), flat(by_gpu), flat(by_dollar),
+        flat(cash.devices), flat(good), flat(speed.tpot), flat(speed.tpot <= promised_tpot(setting)), flat(by_gpu),
+        flat(by_dollar),
     )  # fmt: skip
 
 

@@ -92,7 +92,9 @@ def table(
         else st.column_config.TextColumn(width=form)
         for name, form in (formats or {}).items()
     }
-    st.dataframe(frame, hide_index=True, alt=alt, column_config=columns, height=height, row_height=ROW_PIXELS)
+    st.dataframe(
+        frame, hide_index=True, alt=alt, column_config=columns, height=height, row_height=ROW_PIXELS, placeholder=DASH
+    )
 
 
 def figures(

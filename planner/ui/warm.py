@@ -1,4 +1,4 @@
-"""What a first visitor would otherwise wait for: imports, catalogues, specifications and one plan."""
+"""What a first visitor would otherwise wait for: imports, catalogues, specifications, a few plans and one fleet."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Final
 
 from planner.anatomy import anatomy_of
 from planner.catalog.scenarios import presets
+from planner.fleet.example import example
+from planner.fleet.mix import fleet_of
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
-from planner.ui import charts, curve_chart, model_charts, optimise_chart, optimise_tornado
+from planner.ui import charts, curve_chart, fleet_charts, model_charts, optimise_chart, optimise_tornado
 from planner.ui.theme import Mode
 
 LAZY: Final = ("pandas", "pyarrow", "streamlit.elements.vega_charts", "streamlit.elements.arrow")
@@ -30,11 +32,13 @@ def warm() -> None:
     importlib.import_module("planner.ui.techniques_block")
     importlib.import_module("planner.ui.model_blocks")
     importlib.import_module("planner.ui.optimise_page")
+    importlib.import_module("planner.ui.fleet_inputs")
     for shown in MODES:
         charts.memory(shown), curve_chart.curve(shown), charts.step(shown)
         optimise_chart.front(shown, "gpu"), optimise_tornado.tornado(shown)
-        for chart in MODEL_CHARTS:
+        for chart in (*MODEL_CHARTS, fleet_charts.bill):
             chart(shown)
     for scenario in (Scenario(), *(preset.scenario for preset in presets()[:3])):
         plan_of(scenario)
     anatomy_of(Scenario())
+    fleet_of(example())

@@ -96,7 +96,8 @@ def variants(question: Question, base: Scenario) -> Iterator[tuple[int, Scenario
 def counted(question: Question, scenario: Scenario, devices: int, pool: int) -> Iterator[Scenario]:
     """The scenario with every number of replicas that the search may choose."""
     if question.objective == "goodput_tok_s" and pool < 0:
-        yield scenario.with_(fix_replicas=max(question.max_gpus // devices - scenario.spare, 1))
+        for replicas in range(1, max(question.max_gpus // devices - scenario.spare, 1) + 1):
+            yield scenario.with_(fix_replicas=replicas)
     elif pool >= 0 and scenario.qps == 0 and scenario.fix_replicas is None:
         for replicas in range(1, question.max_gpus // devices + 1):
             yield scenario.with_(decode_workers=replicas)
@@ -144,8 +145,9 @@ def rows(question: Question, scenario: Scenario, at: tuple[int, ...], source: in
         if value is None:
             continue
         serving = float(plans.replicas[index]) - scenario.spare
+        per_gpu, tpot = (nine_digits(float(c[index])) for c in (plans.goodput_tok_s_gpu, plans.tpot_ms / 1e3))
         key = (
-            nine_digits(value), float(plans.gpus[index]), nine_digits(float(plans.tpot_ms[index]) / 1e3), source, pool,
+            nine_digits(value), float(plans.gpus[index]), -per_gpu, tpot, source, pool,
             tp * pp * dp * cp, pp, dcp, cp, ep, dp, tp, batch, serving,
         )  # fmt: skip
         yield Row(key, value, scenario.with_(tp=tp, pp=pp, dp=dp, ep=ep, cp=cp, dcp=dcp, at_batch=batch))
@@ -175,7 +177,7 @@ def agree(question: Question) -> None:
 
 def assert_order(question: Question, shown: Any, expected: list[Row]) -> None:
     """Best first; every layout shown has the value that brute force finds for it."""
-    values = [choice.value for choice in shown]
+    values = [nine_digits(choice.value) for choice in shown]
     assert values == sorted(values, reverse=question.objective == "goodput_tok_s")
     table: dict[tuple[Any, ...], float] = {}
     for row in expected:
@@ -242,7 +244,7 @@ COMMON = {
 }
 
 
-@settings(max_examples=30, **COMMON)
+@settings(max_examples=22, **COMMON)
 @given(questions("colocated"))
 def test_colocated_spaces_agree_with_brute_force(question: Question) -> None:
     agree(question)
@@ -262,14 +264,15 @@ def test_the_same_question_has_the_same_answer_to_the_last_digit() -> None:
     assert (one.candidates, one.considered, one.refused) == (two.candidates, two.considered, two.refused)
 
 
-def test_a_tie_goes_to_fewer_gpus_then_to_lower_tpot_then_to_the_order_asked() -> None:
+def test_a_tie_goes_to_fewer_gpus_then_to_more_good_tokens() -> None:
     """At 1 request/s every layout of one GPU costs the same an hour; two accelerators at one price tie."""
     scenario = Scenario(model="llama-3.1-8b", gpu="h100-sxm", qps=1.0, price=2.0)
     answer = optimise(Question(scenario=scenario, objective="gpus", max_gpus=4))
     assert answer.winner is not None
     assert answer.winner.value == 1
-    alone = [choice for choice in answer.best if choice.value == 1]
-    assert [c.outcome.tpot_ms for c in alone] == sorted(c.outcome.tpot_ms for c in alone)
+    alone = [choice.outcome.goodput_tok_s_gpu for choice in answer.best if choice.value == 1]
+    assert alone == sorted(alone, reverse=True)
+    assert answer.winner.scenario.at_batch == answer.winner.outcome.b_max
 
 
 def test_what_contradicts_itself_is_refused_with_its_reason() -> None:
