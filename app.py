@@ -20,12 +20,14 @@ from planner.ui.warm import warm
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Import and calculate once, then keep the collector away from what lives as long as the process; workers start beside it."""
-    workshop()
-    warm()
-    gc.collect()
-    gc.freeze()
-    yield
-    workshop().close()
+    workers = workshop()
+    try:
+        warm()
+        gc.collect()
+        gc.freeze()
+        yield
+    finally:
+        workers.close()
 
 
 def apologise(error: Exception) -> bool:

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from planner import formula, plan, share, units  # noqa: E402 - the path above comes first
+from planner.optimise import question  # noqa: E402
 from planner.specs import scenario  # noqa: E402
 
 WRITTEN = "<!-- Written by `make docs` from the code. Do not edit. -->"
@@ -72,7 +73,33 @@ def straight_lines(entry: formula.Formula) -> str:
     return "\n".join(head + rows[body[0].lineno - 1 :])
 
 
+OF_LIST = "as many as wanted of what `{field}` allows, each once, commas between them; absent = the scenario's own"
+OF_ACCELERATORS = f"{OF_LIST}; `all` or `measured` (with a price and measured kernels) in their place"
+OF_NUMBERS = f"{OF_LIST}; eight at most"
 OF_PAGES = {
+    "accelerators": ("Accelerators of the replicas that a search tries.", OF_ACCELERATORS.format(field="gpu")),
+    "precisions": ("Weight precisions that a search tries.", OF_LIST.format(field="weights")),
+    "caches": ("Cache precisions that a search tries.", OF_LIST.format(field="kv")),
+    "modes": ("Where prefill runs, in the plans that a search tries.", OF_LIST.format(field="prefill")),
+    "prefill_accelerators": (
+        "Accelerators of prefill pools that a search tries.",
+        OF_ACCELERATORS.format(field="prefill_gpu").replace("the scenario's own", "those of `accelerators`"),
+    ),
+    "chunks": ("Prefill tokens a step that a search tries.", OF_NUMBERS.format(field="chunk")),
+    "drafts": ("Draft tokens a step that a search tries.", OF_NUMBERS.format(field="spec")),
+    "max_gpus": (
+        "Most GPUs of the whole deployment: replicas, spares and prefill workers.",
+        f"a whole number from 1 to {question.MOST_GPUS:,}; absent = {question.Question.model_fields['max_gpus'].default}",
+    ),
+    "objective": (
+        "The plan field that a search makes best.",
+        f"one of {', '.join(question.OBJECTIVES)}; absent = {question.OBJECTIVES[0]}",
+    ),
+    "limits": (
+        "What must hold beside the SLA.",
+        "plan field, `<=` or `>=`, and a plain number, commas between several: `tpot_ms<=30,usd_per_hour<=100`; fields: "
+        + ", ".join(question.LIMITED),
+    ),
     "plans": (
         "The plans of a comparison, in order: each one's own query string as a scenario's link writes it, percent-encoded "
         "by itself, with a semicolon between each two (then encoded once more, as any value): "

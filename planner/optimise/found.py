@@ -105,16 +105,20 @@ def kinds(found: Found) -> npt.NDArray[np.int64]:
 
 def best_rows(found: Found, layouts: int) -> Found:
     """The best row of every layout that stands, of a table of so many layouts with as many rows each, batches ascending."""
-    shape = (layouts, -1)
-    value, gpus, fewer, tpot = (
-        rounded(column).reshape(shape) for column in (found.value, found.gpus, -found.good, found.tpot)
-    )
-    tied = value == value.min(axis=1, keepdims=True)
-    for column in (gpus, fewer, tpot):
-        left = np.where(tied, column, np.inf)
-        tied &= left == left.min(axis=1, keepdims=True)
+    columns = (found.value, found.gpus, -found.good, found.tpot)
+    value, *others = (column.reshape(layouts, -1) for column in columns)
+    tied = _smallest(value)
+    for column in others:
+        tied &= _smallest(np.where(tied, column, np.inf))
     at = tied.argmax(axis=1) + np.arange(layouts) * value.shape[1]
     return found.at(at[np.isfinite(found.value[at])])
+
+
+def _smallest(table: Column) -> npt.NDArray[np.bool_]:
+    """Cells of a table that are as small as the smallest of their row, to `DIGITS` digits."""
+    least = table.min(axis=1, keepdims=True)
+    flags: npt.NDArray[np.bool_] = table <= least + np.abs(np.where(np.isfinite(least), least, 0.0)) * 10.0**-DIGITS
+    return flags
 
 
 def best_of_layouts(found: Found) -> Found:
@@ -141,7 +145,7 @@ def front_rows(found: Found) -> Found:
     step -= step.min()
     kept = np.full((2, int(step.max()) + 1), -1)
     for row, measure in zip(kept, (timed.by_gpu, timed.by_dollar), strict=True):
-        ranked = np.argsort(measure, kind="stable")
+        ranked = np.argsort(measure)
         row[step[ranked]] = ranked
     return timed.at(np.unique(kept[kept >= 0]))
 

@@ -135,12 +135,12 @@ class Workshop:
         self._lock = threading.Lock()
         self._crew = processes(workers) if workers else thread()
         self._workers = workers
-        self._proof: Job | None = None
+        self._proof: list[Job] = []
         self._proven = False
 
     def prove(self, task: Task) -> None:
-        """Have the workers do something, so that they are there, warm, when somebody needs them."""
-        self._proof = self.start(task, None)
+        """Have every worker do something, so that they are there, warm, when somebody needs them."""
+        self._proof = [self.start(task, None) for _ in range(max(1, self._workers))]
 
     def start(self, task: Task, subject: Any) -> Job:
         """Begin a job, or put it into the queue.
@@ -160,9 +160,9 @@ class Workshop:
 
     def _mend(self) -> None:
         """Learn from the proof whether processes work on this machine."""
-        if self._proof is not None and not self._proof.running:
-            self._proven = self._proof.finished().status == "done"
-            self._proof = None
+        if self._proof and not any(job.running for job in self._proof):
+            self._proven = any(job.finished().status == "done" for job in self._proof)
+            self._proof = []
             if not self._proven:
                 self._replace()
 
@@ -177,8 +177,8 @@ class Workshop:
 
 
 def count() -> int:
-    """Worker processes of this machine: one core stays for the pages."""
-    return min(MOST_WORKERS, max(1, (os.cpu_count() or 1) - 1))
+    """Worker processes of this machine; two at least, so that no search waits for what is worked out around another."""
+    return min(MOST_WORKERS, max(2, os.cpu_count() or 1))
 
 
 @st.cache_resource(show_spinner=False)

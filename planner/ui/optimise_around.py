@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from typing import Final
+from typing import Any, Final
 
 import streamlit as st
 
@@ -13,27 +13,27 @@ from planner.ui import optimise_inputs, optimise_tasks, optimise_tornado, show
 from planner.ui import optimise_worth as worth
 from planner.ui.marks import draw
 from planner.ui.optimise_run import Desk, View
-from planner.ui.optimise_tasks import Weighed
+from planner.ui.optimise_tasks import Moved, Weighed
 from planner.ui.optimise_words import word
 from planner.ui.theme import mode
+from planner.ui.worker import Task
 
-AROUND: Final = Desk("around")
+PRICED, MOVED = Desk("priced"), Desk("moved")
 POLL_SECONDS: Final = 0.4
 
 
-def started(answer: Answer) -> View:
+def _known(desk: Desk, task: Task, answer: Answer) -> View:
     """What is known around an answer; working it out begins with the answer itself."""
-    view = AROUND.view(answer.question)
-    if view.state == "idle":
-        AROUND.start(optimise_tasks.weigh, answer.question, answer)
-        view = AROUND.view(answer.question)
-        if view.job is not None and view.job.wait(0.05):
-            view = AROUND.view(answer.question)
-    return view
+    view = desk.view(answer.question)
+    if view.state != "idle":
+        return view
+    desk.start(task, answer.question, answer)
+    return desk.view(answer.question)
 
 
-def _when_known(view: View, body: Callable[[Weighed], None]) -> None:
+def _when_known(desk: Desk, task: Task, answer: Answer, body: Callable[[Any], None]) -> None:
     """A card's content once it is worked out; until then, that it is being worked out."""
+    view = _known(desk, task, answer)
     if view.state == "done":
         body(view.value)
     elif view.state == "running":
@@ -51,10 +51,15 @@ def _look(view: View) -> None:
     st.rerun()
 
 
-def prices(answer: Answer, view: View) -> None:
+def prices(answer: Answer) -> None:
     """What each constraint costs, a sentence each."""
     with show.card(word("prices"), "card_prices", stretch=True):
-        _when_known(view, lambda found: _lines([worth.price(answer, each) for each in found.prices]))
+        _when_known(
+            PRICED,
+            optimise_tasks.weigh,
+            answer,
+            lambda found: _lines([worth.price(answer, each) for each in found.prices]),
+        )
 
 
 def _lines(said: list[str]) -> None:
@@ -62,10 +67,10 @@ def _lines(said: list[str]) -> None:
     show.lines(said) if said else show.finding(word("prices_none"))
 
 
-def relaxations(answer: Answer, view: View) -> None:
+def relaxations(answer: Answer) -> None:
     """The smallest relaxation of each constraint that makes the question feasible, as links."""
     with show.card(word("relax"), "card_relax"):
-        _when_known(view, lambda found: _relaxed(answer, found))
+        _when_known(PRICED, optimise_tasks.weigh, answer, lambda found: _relaxed(answer, found))
 
 
 def _relaxed(answer: Answer, found: Weighed) -> None:
@@ -81,13 +86,13 @@ def _relaxed(answer: Answer, found: Weighed) -> None:
     st.html(f'<ul style="margin:0;padding-left:1.2rem">{"".join(items)}</ul>')
 
 
-def sensitivity(answer: Answer, view: View) -> None:
+def sensitivity(answer: Answer) -> None:
     """What moves the answer, and the price at which the second choice wins."""
     with show.card(word("sensitivity"), "card_sensitivity"):
-        _when_known(view, lambda found: _moved(answer, found))
+        _when_known(MOVED, optimise_tasks.move, answer, lambda found: _moved(answer, found))
 
 
-def _moved(answer: Answer, found: Weighed) -> None:
+def _moved(answer: Answer, found: Moved) -> None:
     """The tornado of the winner, with its table."""
     show.finding(worth.moves(found.swings))
     if optimise_tornado.moving(found.swings):

@@ -9,15 +9,15 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from planner.optimise.answer import Answer
-from planner.share import to_link
+from planner.compare.link import spelled
+from planner.optimise.answer import Answer, FrontPoint
 from planner.specs.scenario import Scenario
 from planner.ui import optimise_chart, optimise_data, show
 from planner.ui import optimise_sentences as sentences
 from planner.ui.advice_block import link
 from planner.ui.link import anchor
 from planner.ui.marks import pick
-from planner.ui.optimise_chart import PICK, SERIES, SIGNS, View
+from planner.ui.optimise_chart import PICK, SIGNS, View
 from planner.ui.optimise_words import word
 from planner.ui.theme import mode, palette
 from planner.units import show as shown
@@ -29,18 +29,23 @@ KIND: Final = 1
 """Place of the column of kinds in the table of best choices."""
 
 
-def best(answer: Answer, mine: Scenario, title: str = "best") -> None:
+def best(answer: Answer, mine: Scenario) -> None:
     """The best of each kind, each with its links."""
-    with show.card(word(title), f"card_{title}"):
+    with show.card(word("best"), "card_best"):
         show.finding(word("best_finding"))
-        header = optimise_data.best_header(answer.question.objective)
-        head = "".join(_cell("th", word(name), name == "kind", title=True) for name in header)
-        head += _cell("th", word("col_open"), True, title=True)
-        body = "".join(_choice(rank, answer, mine) for rank in range(1, len(answer.best) + 1))
-        look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.88rem;font-variant-numeric:tabular-nums;margin:0"
-        name = escape(word(title))
-        table = f'<table aria-label="{name}" style="{look}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        st.html(f'<div tabindex="0" role="region" aria-label="{name}" style="overflow-x:auto">{table}</div>')
+        choices(answer, mine, word("best"))
+
+
+def choices(answer: Answer, mine: Scenario, title: str) -> None:
+    """The table of best choices; it scrolls sideways by itself where the page is narrow."""
+    header = optimise_data.best_header(answer.question.objective)
+    head = "".join(_cell("th", word(name), name == "kind", title=True) for name in header)
+    head += _cell("th", word("col_open"), True, title=True)
+    body = "".join(_choice(rank, answer, mine) for rank in range(1, len(answer.best) + 1))
+    look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.88rem;font-variant-numeric:tabular-nums;margin:0"
+    name = escape(title)
+    table = f'<table aria-label="{name}" style="{look}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    st.html(f'<div tabindex="0" role="region" aria-label="{name}" style="overflow-x:auto">{table}</div>')
 
 
 def _choice(rank: int, answer: Answer, mine: Scenario) -> str:
@@ -63,7 +68,7 @@ def links(scenario: Scenario, kind: str, mine: Scenario) -> str:
 
 def compared(*plans: Scenario) -> str:
     """A same-tab address of the Compare page with some plans."""
-    return "./compare?plans=" + quote(";".join(to_link(plan).removeprefix("?") for plan in plans), safe="")
+    return "./compare?plans=" + quote(spelled(plans), safe="=")
 
 
 def _cell(tag: str, text: str, left: bool, *, title: bool = False, bold: bool = False, raw: bool = False) -> str:
@@ -71,7 +76,7 @@ def _cell(tag: str, text: str, left: bool, *, title: bool = False, bold: bool = 
     ink = palette(mode())
     scope = ' scope="col"' if title else ' scope="row"' if tag == "th" else ""
     look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;vertical-align:middle;font-weight:{600 if bold else 400}"
-    look += ";text-align:left;min-width:120px" if left else ";text-align:right"
+    look += f";text-align:left;min-width:{120 if raw else 190}px" if left else ";text-align:right"
     look += f";color:{ink.muted}" if title else "" if left and not raw else ";white-space:nowrap"
     return f'<{tag}{scope} style="{look}">{text if raw else escape(show.typeset(text))}</{tag}>'
 
@@ -88,7 +93,7 @@ def front(answer: Answer, mine: Scenario) -> None:
             return
         data = optimise_data.front(answer, mine, view)
         plan = pick(optimise_chart.front(mode(), view), data, word("front_alt"), PICK, "plan")
-        _legend(optimise_data.kinds(optimise_data.drawn(answer.front, view)))
+        _legend(optimise_data.drawn(answer.front, view))
         _picked(answer, plan, mine)
         formats: dict[str, str | int] = {
             "Tok/s for a user": "%.1f", "TPOT, ms": "%.2f", "Tok/s of a GPU": "%,.1f", "$/M output": "%.3f",
@@ -100,11 +105,11 @@ def front(answer: Answer, mine: Scenario) -> None:
         )  # fmt: skip
 
 
-def _legend(kinds: Sequence[str]) -> None:
+def _legend(points: Sequence[FrontPoint]) -> None:
     """Which shape and hue is which kind."""
-    hues = optimise_chart.hues(palette(mode()))
+    hues, kinds = optimise_chart.hues(palette(mode())), optimise_data.kinds(points)
     names = [*zip(kinds, SIGNS, hues, strict=False)]
-    if len(kinds) == len(SERIES) - 1:
+    if set(optimise_data.groups(points)) > set(kinds):
         names.append((word("other_kinds"), SIGNS[-1], hues[-1]))
     items = "".join(
         f'<li style="display:inline-block;margin:0 1rem 0 0"><span aria-hidden="true" style="color:{hue}">{sign}</span> '

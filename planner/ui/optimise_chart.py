@@ -121,9 +121,9 @@ def _marks(ink: Palette, view: View) -> list[Spec]:
         "encoding": {**where, "shape": shape},
     }
     beside = {"align": {"expr": "datum.side"}, "dx": {"expr": "datum.side === 'left' ? 14 : -14"}, "baseline": "middle"}
-    label = {
-        "data": {"name": "marks"},
-        "mark": {**text(ink.ink), **beside},
-        "encoding": {**where, "text": {"field": "label"}},
-    }
-    return [ring, label]
+    halo = {**text(ink.paper), "stroke": ink.paper, "strokeWidth": 4}
+    labels = [
+        {"data": {"name": "marks"}, "mark": {**look, **beside}, "encoding": {**where, "text": {"field": "label"}}}
+        for look in (halo, text(ink.ink))
+    ]
+    return [ring, *labels]

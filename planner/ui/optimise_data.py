@@ -28,6 +28,9 @@ from planner.variants import known
 FAINT: Final = 0.35
 """Opacity of a point that breaks the promise."""
 
+APART: Final = " · "
+"""What stands between the words of a kind; its layout is the first of them."""
+
 MIDDLE: Final = 0.5
 """Share of the chart's width from which on a label stands to the left of its mark."""
 
@@ -89,10 +92,17 @@ def on_line(points: Sequence[FrontPoint], view: View) -> tuple[FrontPoint, ...]:
     return tuple(point for point in drawn(points, view) if (point.by_gpu if view == "gpu" else point.by_cost))
 
 
+def groups(points: Sequence[FrontPoint]) -> tuple[str, ...]:
+    """What each point is coloured by: precision, accelerator and place of prefill, or its layout where these are one."""
+    apart = [point.kind.partition(APART)[2] for point in points]
+    return tuple(apart) if len(set(apart)) > 1 else tuple(point.kind for point in points)
+
+
 def kinds(points: Sequence[FrontPoint]) -> tuple[str, ...]:
-    """Kinds with a series of their own: the most frequent ones, in the order of their first point."""
-    often = {kind for kind, _ in Counter(point.kind for point in points).most_common(len(SERIES) - 1)}
-    return tuple(dict.fromkeys(point.kind for point in points if point.kind in often))
+    """Groups with a series of their own: the most frequent ones, in the order of their first point."""
+    found = groups(points)
+    often = {name for name, _ in Counter(found).most_common(len(SERIES) - 1)}
+    return tuple(dict.fromkeys(name for name in found if name in often))
 
 
 def front(answer: Answer, mine: Scenario, view: View) -> Datasets:
@@ -106,8 +116,9 @@ def front(answer: Answer, mine: Scenario, view: View) -> Datasets:
     side = _Side(min(speeds), max(speeds))
     tpot = asked(answer.question.scenario.sla_tpot_ms)
     promise = [{"x": promised, "label": word("promise", tpot=tpot), "side": side.of(promised)}]
+    shown = [_point(*each, view, series) for each in zip(points, groups(points), strict=True)]
     return {
-        "points": pa.Table.from_pylist([_point(point, view, series) for point in points], schema=POINTS),
+        "points": pa.Table.from_pylist(shown, schema=POINTS),
         "line": pa.Table.from_pylist(line, schema=LINE),
         "promise": pa.Table.from_pylist(promise, schema=PROMISE),
         "marks": pa.Table.from_pylist([{**mark, "side": side.of(float(mark["x"]))} for mark in marks], schema=MARKS),
@@ -125,13 +136,13 @@ class _Side:
         return "right" if (math.log(x) - self._low) / self._span > MIDDLE else "left"
 
 
-def _point(point: FrontPoint, view: View, series: dict[str, str]) -> dict[str, str | float | None]:
+def _point(point: FrontPoint, group: str, view: View, series: dict[str, str]) -> dict[str, str | float | None]:
     """One point with its tooltip."""
     return {
         "x": point.tok_s_user,
         "y": upright(point, view),
         "look": 1.0 if point.keeps else FAINT,
-        "series": series.get(point.kind, SERIES[-1]),
+        "series": series.get(group, SERIES[-1]),
         "plan": to_link(point.scenario),
         "kind": point.kind,
         "speed": f"{show(point.tok_s_user, 'tok/s')}, TPOT {show(1e3 / point.tok_s_user, 'ms')}",
@@ -196,8 +207,7 @@ def picked(answer: Answer, plan: str | None) -> FrontPoint | None:
 
 VALUES: Final = {
     "usd_per_m_goodput": "col_usd", "usd_per_hour": "col_hour", "gpus": "col_gpus", "tpot_ms": "col_tpot",
-    "ttft_ms": "col_ttft",
-    "goodput_tok_s": "col_good",
+    "ttft_ms": "col_ttft", "goodput_tok_s": "col_good",
 }  # fmt: skip
 """Title of the objective's own column, which stands first."""
 

@@ -108,14 +108,17 @@ def _buttons(asked: Question, view: View) -> None:
 
 
 def _panel(asked: Question, view: View) -> None:
-    """How far the search is, asked for again and again while it runs; its place is kept."""
+    """How far the search is, asked for again and again while it runs.
+
+    The bar is always there: nothing jumps when a search begins, and the browser need not fetch it then.
+    """
     st.fragment(_progress, run_every=POLL_SECONDS if view.state == "running" else None)(asked, view)
 
 
 def _progress(asked: Question, view: View) -> None:
     """One look at the search."""
     if view.state != "running" or view.job is None:
-        st.caption(show.plain(_rest(view)))
+        st.progress(1.0 if view.state == "done" else 0.0, text=show.plain(_rest(view)))
         return
     if not view.job.running:
         st.rerun()
@@ -136,16 +139,16 @@ def _headline(view: View, mine: Scenario) -> None:
     """The answer as the page's first words, or why there is none."""
     if view.state == "done":
         show.answer(sentences.headline(view.value, mine))
+        if view.value.winner is None:
+            show.finding(sentences.infeasible(view.value))
         return
     show.answer(word(f"title_{view.state}", limit=shown(LONGEST, "s")))
 
 
 def _results(answer: Answer, mine: Scenario) -> None:
     """Everything that is said of an answer to the inputs shown."""
-    around = optimise_around.started(answer)
     if answer.winner is None:
-        show.finding(sentences.infeasible(answer))
-        optimise_around.relaxations(answer, around)
+        optimise_around.relaxations(answer)
         optimise_blocks.counts(answer)
         if answer.front:
             optimise_blocks.front(answer, mine)
@@ -154,9 +157,9 @@ def _results(answer: Answer, mine: Scenario) -> None:
     optimise_blocks.front(answer, mine)
     grid = st.grid(2, min_column_width=430, gap="small", key="optimise_cards")
     with grid:
-        optimise_around.prices(answer, around)
+        optimise_around.prices(answer)
         optimise_blocks.counts(answer)
-    optimise_around.sensitivity(answer, around)
+    optimise_around.sensitivity(answer)
     optimise_share.row(answer)
 
 
@@ -169,4 +172,5 @@ def _old(old: Answer) -> None:
         st.html(f'<p style="margin:0">{escape(word("old"))} {back}.</p>')
         st.markdown(show.plain(sentences.headline(old, mine)))
         if old.winner is not None:
-            show.behind(word("old_table"), "_old_table", lambda: optimise_blocks.best(old, mine, "old_table"))
+            title = word("best_old")
+            show.behind(title, "_old_table", lambda: optimise_blocks.choices(old, mine, title))

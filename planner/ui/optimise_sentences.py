@@ -12,8 +12,12 @@ from planner.ui.optimise_data import on_line, reason_of, upright, value_of
 from planner.ui.optimise_words import word
 from planner.units import dollars, show, significant, unit_of, whole
 
-SAME: Final = 0.0005
-"""Relative difference that is none."""
+SAME: Final = 0.005
+"""Relative difference that is not worth a figure."""
+
+
+NEAR: Final = ("promise", "limit", "budget", "price")
+"""Reasons of the question's own: what fell for one of them is a layout that could be had."""
 
 
 def figure(objective: Objective, value: float) -> str:
@@ -71,11 +75,12 @@ def _no_plan(mine: Scenario) -> str:
 
 
 def infeasible(answer: Answer) -> str:
-    """Why nothing stands: what felled most candidates."""
+    """Why nothing stands: what felled those that came nearest, the two most frequent reasons of them."""
     if not answer.refused:
         return word("infeasible_none")
-    most = answer.refused[0]
-    return word("infeasible_main", count=whole(most.count), total=whole(answer.candidates), reason=most.reason)
+    near = [each for each in answer.refused if each.rule in NEAR] or list(answer.refused)
+    said = "; ".join(word("infeasible_each", reason=each.reason, count=whole(each.count)) for each in near[:2])
+    return word("infeasible_main", total=whole(answer.candidates), said=said)
 
 
 def progress(now: Progress, asked: Question) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from planner.optimise.answer import Answer, Cancelled, Progress
+from planner.optimise.answer import Answer, Cancelled
 from planner.optimise.break_even import BreakEven, break_even
 from planner.optimise.question import Question
 from planner.optimise.search import optimise
@@ -17,20 +17,19 @@ from planner.ui.worker import Report, Stop
 TOP: Final = 10
 """Kinds that the page lists."""
 
-STEPS: Final = 4
-
 
 @dataclass(frozen=True)
 class Weighed:
-    """What stands around an answer.
-
-    Attributes:
-        prices: of the constraints; relaxations: what would make an infeasible question feasible.
-        swings: what moves the winner; turn: where prices make the second choice win, None where there is none.
-    """
+    """The price of each constraint of an answer, or what would make an infeasible question feasible."""
 
     prices: tuple[ConstraintPrice, ...] = ()
     relaxations: tuple[Relaxation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What moves the winner, and where prices make the second choice win; None where there is no second."""
+
     swings: tuple[Swing, ...] = ()
     turn: BreakEven | None = None
 
@@ -45,20 +44,19 @@ def search(question: Question, report: Report, stop: Stop) -> Answer:
     return optimise(question, report, stop, TOP)
 
 
-def weigh(answer: Answer, report: Report, stop: Stop) -> Weighed:
-    """What the constraints of an answer cost and what moves it, or which constraints to relax."""
-    steps = iter(range(STEPS))
-
-    def step() -> None:
-        if stop():
-            raise Cancelled("no longer wanted")
-        report(Progress(next(steps), STEPS, 0, None))
-
-    step()
+def weigh(answer: Answer, _: Report, stop: Stop) -> Weighed:
+    """What the constraints of an answer cost, or which of them to relax; each is a search of its own."""
     if answer.winner is None:
-        return Weighed(relaxations=relaxations(answer.question))
-    moved = swings(answer.winner.scenario, answer.question.objective)
-    step()
-    turn = break_even(answer.best[0].scenario, answer.best[1].scenario) if len(answer.best) > 1 else None
-    step()
-    return Weighed(prices(answer), (), moved, turn)
+        return Weighed(relaxations=relaxations(answer.question, stop))
+    return Weighed(prices(answer, stop))
+
+
+def move(answer: Answer, _: Report, stop: Stop) -> Moved:
+    """What moves the winner of an answer."""
+    if answer.winner is None:
+        return Moved()
+    if stop():
+        raise Cancelled("no longer wanted")
+    second = next((each for each in answer.best[1:] if each.kind != answer.winner.kind), None)
+    turn = None if second is None else break_even(answer.winner.scenario, second.scenario)
+    return Moved(swings(answer.winner.scenario, answer.question.objective), turn)

@@ -27,6 +27,9 @@ RANGES: Final = {"price_range": "swing_price_range"}
 NOTHING: Final = 0.0005
 """Relative change of the objective that is none."""
 
+SAID: Final = (("name", "left", 600, "width * 0.56"), ("label", "right", 400, "width * 0.42"))
+"""Texts above a bar: field, side, weight, width."""
+
 BARS: Final = pa.schema(
     [
         ("rank", pa.int64()),
@@ -41,8 +44,7 @@ NAMES: Final = pa.schema([("rank", pa.int64()), ("name", pa.string()), ("label",
 def tornado(shown: Mode) -> Spec:
     """Relative change of the objective at both ends of each input, largest first."""
     ink = palette(shown)
-    ranks = list(range(1, MOST + 1))
-    y = {"field": "rank", "type": "ordinal", "scale": {"domain": ranks, "padding": 0}, "axis": None}
+    y = {"field": "rank", "type": "ordinal", "scale": {"padding": 0}, "axis": None}
     shown_x = axis(ink, "Change of the answer, %", format="+,~r", tickCount=7, grid=True)
     x = {"field": "change", "type": "quantitative", "scale": {"nice": True, "zero": True}, "axis": shown_x}
     side = {
@@ -61,24 +63,25 @@ def tornado(shown: Mode) -> Spec:
         "encoding": {"x": {"datum": 0}},
     }
     said = [
-        {
-            "data": {"name": "names"},
-            "mark": {
-                **text(ink.ink),
-                "fontWeight": weight,
-                "align": align,
-                "baseline": "middle",
-                "dy": -7,
-                "limit": {"expr": wide},
-            },
-            "encoding": {"y": y, "x": {"value": where}, "text": {"field": field}},
-        }
-        for field, align, where, weight, wide in (
-            ("name", "left", 0, 600, "width * 0.56"),
-            ("label", "right", "width", 400, "width * 0.42"),
+        _name(y, field, align, wide, look)
+        for field, align, weight, wide in SAID
+        for look in (
+            {**text(ink.paper), "stroke": ink.paper, "strokeWidth": 4, "fontWeight": weight},
+            {**text(ink.ink), "fontWeight": weight},
         )
     ]
-    return chart(ink, MOST * ROW_PIXELS, [bars, zero, *said])
+    return {**chart(ink, ROW_PIXELS, [bars, zero, *said]), "height": {"step": ROW_PIXELS}}
+
+
+def _name(y: Spec, field: str, align: str, wide: str, look: Spec) -> Spec:
+    """A text above a bar, as wide as a share of the chart; drawn twice, first as its own background."""
+    place = {"align": align, "baseline": "middle", "dy": -7, "limit": {"expr": wide}}
+    x = {"value": 0 if align == "left" else "width"}
+    return {
+        "data": {"name": "names"},
+        "mark": {**look, **place},
+        "encoding": {"y": y, "x": x, "text": {"field": field}},
+    }
 
 
 def moving(swings: Sequence[Swing]) -> tuple[Swing, ...]:

@@ -9,11 +9,10 @@ from planner.catalog.accelerators import accelerator
 from planner.errors import InputError
 from planner.optimise.answer import Answer
 from planner.optimise.break_even import BreakEven, Turn
-from planner.optimise.question import LARGEST, Limit, Question
-from planner.optimise.sensitivity import Swing
-from planner.optimise.shadow import ConstraintPrice, Relaxation
+from planner.optimise.question import LARGEST, Question
+from planner.optimise.sensitivity import End, Swing
+from planner.optimise.shadow import ConstraintPrice, Relaxation, moved
 from planner.optimise.words import kind_words
-from planner.specs.scenario import SCENARIO_FIELDS
 from planner.ui.data import asked
 from planner.ui.optimise_sentences import worse
 from planner.ui.optimise_tornado import amount, change, moving, name
@@ -70,48 +69,36 @@ def relaxation(found: Relaxation) -> str:
 def relaxed(question: Question, found: Relaxation) -> Question | None:
     """The question with one constraint relaxed so far; None where that contradicts the rest of it."""
     try:
-        if found.field == "max_gpus":
-            return Question.model_validate({**dict(question), "max_gpus": int(found.needed)})
-        if found.field in SCENARIO_FIELDS:
-            return Question.model_validate(
-                {**dict(question), "scenario": question.scenario.with_(**{found.field: found.needed})}
-            )
-        limits = tuple(_with(each, found) for each in question.limits)
-        return Question.model_validate({**dict(question), "limits": limits})
+        return moved(question, found.field, found.needed)
     except InputError:
         return None
 
 
-def _with(limit: Limit, found: Relaxation) -> Limit:
-    """A limit, relaxed when it is the one that is meant."""
-    meant = limit.field == found.field and limit.at_most == (found.needed > found.now)
-    return Limit(limit.field, limit.at_most, found.needed) if meant else limit
-
-
 def moves(swings: Sequence[Swing]) -> str:
-    """What moves the answer most."""
+    """What moves the answer most, and what it does at both ends of its range."""
     found = moving(swings)
     if not found:
         return word("moves_nothing")
     first = found[0]
-    ends = [share for end in (first.low, first.high) if (share := change(first, end)) is not None]
-    said = word(
-        "moves_most",
-        name=name(first),
-        low=amount(first.low.input, first.unit),
-        high=amount(first.high.input, first.unit),
-    )
-    if not ends:
-        return said + word("moves_falls")
-    spread = " and ".join(f"{'+' if share > 0 else '−'}{significant(abs(share) * 100, 2)} %" for share in ends)
-    return said + word("moves_by", spread=spread)
+    return word("moves_most", name=name(first), low=_end(first, first.low), high=_end(first, first.high))
+
+
+def _end(swing: Swing, end: End) -> str:
+    """What happens at one end of an input's range."""
+    at, share = amount(end.input, swing.unit), change(swing, end)
+    if end.value is None:
+        return word("moves_falls", at=at)
+    if share is None:
+        return word("moves_same", at=at)
+    return word("moves_by", share=f"{'+' if share > 0 else '−'}{significant(abs(share) * 100, 2)} %", at=at)
 
 
 def turns(answer: Answer, found: BreakEven | None) -> Iterator[str]:
     """The price at which the second choice wins."""
     if found is None or len(answer.best) < 2:
         return
-    first, second = answer.best[0], answer.best[1]
+    first = answer.best[0]
+    second = next((each for each in answer.best if each.kind != first.kind), answer.best[1])
     if found.first.price is not None:
         yield _turn("turn_up", found.first, second.kind)
     if found.second.price is not None and found.second.gpu != found.first.gpu:

@@ -21,13 +21,13 @@ LONG = (
     "gb200-nvl72,gb300-nvl72,h20-sxm&precisions=fp8-block,nvfp4,int4&modes=colocated,disaggregated&max_gpus=1024"
 )
 PROGRESS_MS = 200.0
-OTHERS_SECONDS = 2.0
+OTHERS_SECONDS = 1.0
 WATCH = """() => {
     document.addEventListener('pointerdown', () => { window.pressed = performance.now(); }, true);
     new MutationObserver(() => {
-        const shown = document.querySelector('[data-testid="stProgress"]');
-        if (!window.told && window.pressed && shown) { window.told = performance.now(); }
-    }).observe(document.body, {subtree: true, childList: true, attributes: true});
+        const said = document.querySelector('[data-testid="stProgress"]')?.innerText ?? '';
+        if (!window.told && window.pressed && /parts|Searching|Waits/.test(said)) { window.told = performance.now(); }
+    }).observe(document.body, {subtree: true, childList: true, characterData: true});
 }"""
 OpenPage = Callable[..., Page]
 
@@ -63,6 +63,13 @@ def test_from_a_question_to_a_plan_and_back(open_page: OpenPage) -> None:
     assert query(page)["accelerators"] == ["h100-sxm,h200-sxm"]
 
     first = page.get_by_role("table", name="Best of each kind").get_by_role("row").nth(1)
+    first.get_by_role("link", name=re.compile("beside mine")).click()
+    harness.settle(page)
+    assert urlsplit(page.url).path == "/compare"
+    assert query(page)["plans"][0].startswith("weights=fp8&tp=4;")
+    page.go_back()
+    harness.settle(page, charts=2)
+    assert answer(page) == said
     kind = first.get_by_role("rowheader").inner_text()
     assert said.startswith(kind)
     first.get_by_role("link", name=re.compile("as plan")).click()
@@ -100,11 +107,12 @@ def press_and_cancel(page: Page) -> float:
     page.evaluate("() => { window.pressed = 0; window.told = 0; }")
     page.get_by_role("button", name=re.compile("Search")).click()
     page.wait_for_function("() => window.told")
+    waited = float(page.evaluate("() => window.told - window.pressed"))
     expect(page.get_by_test_id("stProgress")).to_contain_text(re.compile(r"of [\d,]+ parts"))
     page.get_by_role("button", name="Cancel").click()
     expect(page.locator("h1").first).to_have_text("The search was cancelled.")
     harness.settle(page)
-    return float(page.evaluate("() => window.told - window.pressed"))
+    return waited
 
 
 def test_progress_is_there_at_once_and_cancel_works(open_page: OpenPage, remark: Callable[[str], None]) -> None:
@@ -118,18 +126,27 @@ def test_progress_is_there_at_once_and_cancel_works(open_page: OpenPage, remark:
     assert min(times) <= PROGRESS_MS * SLOWER_MACHINE
 
 
-def test_another_session_is_not_slowed(open_page: OpenPage, remark: Callable[[str], None]) -> None:
+def test_a_second_reader_is_not_slowed(open_page: OpenPage, remark: Callable[[str], None]) -> None:
+    """A machine that is busy with something else may spoil three rounds, not four."""
     other, page = open_page("?weights=fp8&tp=4", charts=3), open_page(LONG)
-    page.get_by_role("button", name=re.compile("Search")).click()
-    expect(page.get_by_test_id("stProgress")).to_contain_text(re.compile(r"of [\d,]+ parts"))
-    before, start = answer(other), time.monotonic()
-    other.get_by_role("radio", name="8", exact=True).click(force=True)
-    expect(other.locator("h1").first).not_to_have_text(before)
-    waited = time.monotonic() - start
-    remark(f"optimise page: beside a search a second visitor's change is answered in {1e3 * waited:.0f} ms")
-    page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("h1").first).to_have_text("The search was cancelled.")
-    assert waited < OTHERS_SECONDS
+    times: list[float] = []
+    while len(times) < 4 and min(times, default=OTHERS_SECONDS) >= OTHERS_SECONDS:
+        page.get_by_role("button", name=re.compile("Search")).click()
+        expect(page.get_by_test_id("stProgress")).to_contain_text(re.compile(r"of [\d,]+ parts"))
+        times.append(change(other, "8" if len(times) % 2 == 0 else "2"))
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.locator("h1").first).to_have_text("The search was cancelled.")
+    said = ", ".join(f"{1e3 * each:.0f}" for each in times)
+    remark(f"optimise page: beside a search a second visitor's change is answered in {said} ms")
+    assert min(times) < OTHERS_SECONDS * SLOWER_MACHINE
+
+
+def change(page: Page, degree: str) -> float:
+    """How long a plan takes to show another degree [s]."""
+    before, start = answer(page), time.monotonic()
+    page.get_by_role("radio", name=degree, exact=True).click(force=True)
+    expect(page.locator("h1").first).not_to_have_text(before)
+    return time.monotonic() - start
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])

@@ -74,8 +74,8 @@ def test_the_next_best_of_the_same_kind_is_not_another_kind() -> None:
 
 
 def test_what_costs_the_same_is_not_zero_percent_less() -> None:
-    said = sentences.headline(made(values=(COST, COST)), MINE)
-    assert said.endswith(", as much as your plan and as much as the next of another kind, TP8 · FP8.")
+    said = sentences.headline(made(values=(COST, COST * 1.004)), MINE)
+    assert said.endswith(", about as much as your plan and about as much as the next of another kind, TP8 · FP8.")
 
 
 def test_a_plan_that_does_not_stand_is_no_yardstick() -> None:
@@ -100,7 +100,15 @@ def test_every_objective_has_its_own_verb(objective: Objective, values: tuple[fl
 def test_nothing_feasible_names_what_felled_most() -> None:
     answer = made(best=(), front=())
     assert sentences.headline(answer, MINE) == "Nothing keeps the promise on at most 16 GPUs."
-    assert sentences.infeasible(answer) == "30 of 50 candidates fell because: the weights do not fit."
+    assert sentences.infeasible(answer) == (
+        "Of 50 candidates, those that came nearest fell because: the weights do not fit (30); the domain is too small (12)."
+    )
+    near = replace(
+        answer, refused=(*answer.refused, Refusals("promise", "TPOT is above the promise even at batch 1", 3))
+    )
+    assert sentences.infeasible(near) == (
+        "Of 50 candidates, those that came nearest fell because: TPOT is above the promise even at batch 1 (3)."
+    )
     assert sentences.infeasible(replace(answer, refused=())) == "The space holds no candidate at all."
 
 
@@ -170,6 +178,13 @@ def test_the_most_frequent_kinds_have_a_hue_and_the_rest_share_grey() -> None:
     assert set(series.values()) <= set(optimise_chart.SERIES)
 
 
+def test_accelerators_and_precisions_are_told_apart_by_hue_and_layouts_where_there_is_one_of_them() -> None:
+    names = ("TP2 · FP8 · H100", "TP4 · FP8 · H100", "TP2 · BF16 · H100", "TP8 · FP8 · H100")
+    mixed = [point(20 + at, 500 - at, 1.0, name) for at, name in enumerate(names)]
+    assert optimise_data.kinds(mixed) == ("FP8 · H100", "BF16 · H100")
+    assert optimise_data.kinds([mixed[0], mixed[1], mixed[3]]) == (names[0], names[1], names[3])
+
+
 def test_a_choice_of_another_answer_is_none() -> None:
     answer = made()
     rows = optimise_data.front(answer, MINE, "gpu")["points"].to_pylist()
@@ -225,7 +240,8 @@ def test_bars_are_relative_changes_and_what_does_nothing_has_none() -> None:
 
 
 def test_what_moves_most_in_a_sentence() -> None:
-    assert worth.moves(SWINGS) == "Price moves it most: $1.60 to $2.40 is −20 % and +20 %."
+    assert worth.moves(SWINGS) == "Price moves it most: −20 % at $1.60, +20 % at $2.40."
+    assert worth.moves(SWINGS[1:]) == "Promised time moves it most: falls at 160 ms, −10 % at 240 ms."
     assert worth.moves(SWINGS[2:]) == "Nothing that was tried moves the answer."
 
 
