@@ -65,6 +65,12 @@ class Pools:
     question: Question
     met: dict[Hashable, tuple[Pool, ...]] = field(default_factory=dict)
 
+    def ready(self, side: Side) -> None:
+        """Work out the pools of a category beforehand, beside others."""
+        if len(side.least) and side.setting.scenario.prefill == "disaggregated":
+            for name in prefill_gpus(self.question):
+                self.of(side.setting, name)
+
     def of(self, setting: Setting, name: str) -> tuple[Pool, ...]:
         """Every pool of an accelerator that could feed a category; dear or late ones too."""
         s, gpu = setting.scenario, accelerator(name)

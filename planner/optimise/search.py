@@ -85,12 +85,12 @@ class Run:
     def look(self) -> None:
         """Every category on the grid."""
         self.told()
-        with ThreadPoolExecutor(WORKERS) as pool:
-            sides = list(pool.map(self._side, range(len(self.space))))
         pools = Pools(self.question)
+        with ThreadPoolExecutor(WORKERS) as pool:
+            sides = [side for side in pool.map(self._side, range(len(self.space))) if side is not None]
+            list(pool.map(pools.ready, sides))
         for side in sides:
-            if side is not None:
-                self._pair(side, pools)
+            self._pair(side, pools)
         self.pairs.sort(key=lambda pair: (float(pair.bound.min()), pair.side.source, pair.number))
 
     def _side(self, source: int) -> Side | None:
