@@ -20,6 +20,7 @@ from planner.export import to_csv, to_json
 from planner.optimise.document import answer_csv, answer_json
 from planner.optimise.report import MOST_SHOWN, QUESTION_HELP, ProgressLine, answer_text
 from planner.optimise.search import optimise
+from planner.optimise.second import helper_for
 from planner.optimise.spelling import question_from_texts
 from planner.predict import predict_file
 from planner.report import plan_text, table
@@ -152,7 +153,7 @@ def _optimise_arguments(parser: argparse.ArgumentParser) -> None:
 def _optimise(asked: argparse.Namespace) -> str:
     texts = {name: text for name in QUESTION_HELP if (text := getattr(asked, name)) is not None}
     question = question_from_texts(scenario_from_text(asked.scenario), texts)
-    answer = optimise(question, ProgressLine(sys.stderr).show, top=_top(asked.top))
+    answer = optimise(question, ProgressLine(sys.stderr).show, None, _top(asked.top), helper_for(question))
     if asked.json:
         return answer_json(answer)
     return answer_csv(answer) if asked.csv else answer_text(answer)

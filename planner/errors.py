@@ -38,6 +38,10 @@ class InputError(HeadroomError):
         self.faults = faults
         super().__init__("; ".join(str(fault) for fault in faults))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Fault, ...]]]:
+        """The way between processes: made again from its faults."""
+        return type(self), (self.faults,)
+
 
 class LinkError(InputError):
     """A link with refused values."""
@@ -55,3 +59,7 @@ class ModelConfigError(HeadroomError):
         self.value = str(value)[:80]
         self.reason = reason
         super().__init__(f"{key} = {self.value}: {reason}")
+
+    def __reduce__(self) -> tuple[type[ModelConfigError], tuple[str, str, str]]:
+        """The way between processes: made again from its parts."""
+        return type(self), (self.key, self.value, self.reason)

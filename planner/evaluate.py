@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from planner.allocator import keep_freed_memory
 from planner.candidates import Candidates
 from planner.plan import Plans
 from planner.rows import bounds
@@ -43,6 +44,7 @@ def evaluate(scenario: Scenario, candidates: Candidates) -> Plans:
 
 def evaluate_setting(setting: Setting, candidates: Candidates) -> Plans:
     """As `evaluate`, for a setting that is already resolved."""
+    keep_freed_memory()
     parts = _blocks(candidates)
     if len(parts) == 1:
         return _block(setting, parts[0])

@@ -121,6 +121,33 @@ def _smallest(table: Column) -> npt.NDArray[np.bool_]:
     return flags
 
 
+def worth_keeping(found: Found, top: int) -> npt.NDArray[np.int64]:
+    """Rows of which `top` choices can be made: the best of every kind, and the best few of all layouts."""
+    kind = kinds(found)
+    ranked = np.lexsort((found.value, kind))
+    first = np.sort(found.value[ranked[firsts(kind[ranked])]])[:top]
+    last = first[-1] if len(first) == top else np.inf
+    if np.isfinite(last):
+        return np.flatnonzero(found.value <= _above(float(last)))
+    few = min(TWICE * top, len(found)) - 1
+    bar = np.partition(found.value, few)[few] if few >= 0 else np.inf
+    return np.union1d(ranked[firsts(kind[ranked])], np.flatnonzero(found.value <= _above(float(bar))))
+
+
+def firsts(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Where each key of a sorted column stands first."""
+    return np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
+
+
+TWICE = 2
+"""A layout may stand twice: on the grid, and worked out."""
+
+
+def _above(value: float) -> float:
+    """A little more than a value, so that ties are kept."""
+    return value + abs(value) * 1e-6
+
+
 def best_of_layouts(found: Found) -> Found:
     """Every layout of every category and pool once, with its best row, best first."""
     ranked = found.at(order(found))

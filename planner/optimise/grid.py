@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,10 +10,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from planner.allocator import keep_freed_memory
 from planner.candidates import Flags, Rule, refusals
 from planner.layouts import every_layout, search_rules
 from planner.optimise.bounds import least
-from planner.optimise.found import Found, best_rows, front_rows, joined, nothing
+from planner.optimise.found import Found, best_rows, front_rows, joined, nothing, worth_keeping
+from planner.optimise.offers import UNPRICED, Tally, offers
 from planner.optimise.question import Question
 from planner.optimise.rows import flat_rows
 from planner.rows import (
@@ -48,30 +49,45 @@ BLOCK_LAYOUTS: Final = 1200
 
 DEGREES: Final = ("tp", "pp", "dp", "ep", "cp", "dcp")
 
-Tally = Counter[tuple[str, str]]
-"""Refused candidates by rule and reason."""
-
 
 @dataclass(frozen=True)
 class Side:
     """The replicas of a category: layouts that stand, and the least that each can add to the objective.
 
+    It is small, because it may come from another process: the best of what was seen, and layouts by index.
+
     Attributes:
-        setting: of the category; a prefill pool is not named yet.
-        source: which category.
-        layout: layouts that stand, shape (n, 1).
-        least: share of the objective at best, shape (n,).
-        best, front: their rows on the grid that count; none where the pool decides.
-        candidates: layouts, refused ones included; considered: rows evaluated; refused: of the candidates.
+        scenario: of the category, layout and batch left open; source: which category.
+        rows: layouts that stand, index into every layout of the model; least: share of the objective at best; shape (n,).
+        best, front: rows on the grid that may be shown; none where the pool decides.
+        offers: prefill pools that could feed it, each with its number and its share of the objective at best.
+        candidates: layouts (with their pools), refused ones included; considered: rows evaluated; refused: of the candidates.
     """
 
-    setting: Setting
+    scenario: Scenario
     source: int
-    layout: Layout
+    rows: npt.NDArray[np.int64]
     least: Column
     best: Found
     front: Found
+    offers: tuple[tuple[int, float], ...]
     candidates: int
+    considered: int
+    refused: Tally
+
+    @property
+    def apart(self) -> bool:
+        """Whether prompts are read in a pool of their own."""
+        return self.scenario.prefill == "disaggregated"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of a category on the grid, as a side has it."""
+
+    least: Column
+    best: Found
+    front: Found
     considered: int
     refused: Tally
 
@@ -81,51 +97,49 @@ def rows_of(layout: Layout, rows: npt.NDArray[np.int64] | Flags) -> Layout:
     return Layout(*(np.asarray(getattr(layout, name)).reshape(-1)[rows].reshape(-1, 1) for name in DEGREES))
 
 
-def disaggregated(scenario: Scenario) -> Setting:
-    """The setting of a category whose prefill pool is still open: its decode pool is that of decode alone."""
+def open_setting(scenario: Scenario) -> Setting:
+    """The setting of a category; where prefill is apart its pool is open, and the decode pool is that of decode alone."""
+    if scenario.prefill != "disaggregated":
+        return resolve(scenario)
     alone = scenario.with_(prefill="excluded", kv_link_eff=None)
     return replace(resolve(alone), scenario=scenario)
 
 
-def side_of(scenario: Scenario, question: Question, source: int) -> Side:
-    """The replicas of a category on the grid."""
-    apart = scenario.prefill == "disaggregated"
-    setting = disaggregated(scenario) if apart else resolve(scenario)
+def side_of(scenario: Scenario, question: Question, source: int, top: int) -> Side:
+    """The replicas of a category on the grid, and the prefill pools that could feed them."""
+    keep_freed_memory()
+    setting, apart = open_setting(scenario), scenario.prefill == "disaggregated"
     kept, space, count, tally = admitted(setting, question)
     if setting.cost.price is None and question.objective.startswith("usd"):
-        tally[UNPRICED] += len(kept.tp)
-        kept = rows_of(kept, np.zeros(len(kept.tp), dtype=np.bool_))
+        tally[UNPRICED] += len(kept)
+        kept = kept[:0]
+    whole = every_layout(setting.model, question.max_gpus)
     blocks = [
-        _block(setting, question, source, rows_of(kept, at), some_rooms(space, at)) for at in pieces(len(kept.tp))
+        _block(setting, question, source, rows_of(whole, kept[at]), some_rooms(space, at)) for at in pieces(len(kept))
     ]
     bound = np.concatenate([np.zeros(0), *(block.least for block in blocks)])
+    stands = np.isfinite(bound)
     for block in blocks:
         tally.update(block.refused)
+    some, late = offers(setting, question, int(stands.sum())) if apart else ((), Tally())
+    many = int(stands.sum()) * len(some) + sum(late.values()) - int(stands.sum()) if apart else 0
+    best, front = (joined([nothing(), *(getattr(block, name) for block in blocks)]) for name in ("best", "front"))
     return Side(
-        setting,
-        source,
-        rows_of(kept, np.isfinite(bound)),
-        bound[np.isfinite(bound)],
-        nothing() if apart else joined([nothing(), *(block.best for block in blocks)]),
-        nothing() if apart else joined([nothing(), *(block.front for block in blocks)]),
-        count,
-        sum(block.considered for block in blocks),
-        tally,
-    )
+        scenario, source, kept[stands], bound[stands], best.at(worth_keeping(best, top)), front_rows(front), some,
+        count + max(many, 0), sum(block.considered for block in blocks), tally + late,
+    )  # fmt: skip
 
 
-UNPRICED: Final = ("price", "no price of the accelerator is known")
-
-
-def admitted(setting: Setting, question: Question) -> tuple[Layout, Room, int, Tally]:
-    """Layouts that break no rule and whose memory holds a sequence, with it; how many there were, and why others fell."""
+def admitted(setting: Setting, question: Question) -> tuple[npt.NDArray[np.int64], Room, int, Tally]:
+    """Layouts that break no rule and whose memory holds a sequence, by index, with that memory; how many there were, and
+    why the others fell."""
     whole = every_layout(setting.model, question.max_gpus)
     count, tally = len(whole.tp), Tally()
     engine = engine_reason(setting)
     if engine != OK:
         tally["engine", REASONS[engine]] = count
-        none = rows_of(whole, np.zeros(0, dtype=np.int64))
-        return none, room(setting, none), count, tally
+        none = np.zeros(0, dtype=np.int64)
+        return none, room(setting, rows_of(whole, none)), count, tally
     legal, broken = _legal(_Rules(setting, question.max_gpus))
     tally.update(broken)
     kept = rows_of(whole, legal)
@@ -133,7 +147,7 @@ def admitted(setting: Setting, question: Question) -> tuple[Layout, Room, int, T
     holds, empty = (np.broadcast_to(f, kept.tp.shape).reshape(-1) for f in (space.held >= 1.0, space.pool <= 0.0))
     tally["memory", REASONS[NO_ROOM]] += int(empty.sum())
     tally["memory", REASONS[NO_SEQUENCE]] += int((~holds & ~empty).sum())
-    return rows_of(kept, holds), some_rooms(space, holds), count, +tally
+    return legal[holds], some_rooms(space, holds), count, +tally
 
 
 @dataclass(frozen=True)
@@ -187,7 +201,7 @@ def pieces(count: int) -> Iterator[npt.NDArray[np.int64]]:
         yield np.arange(start, min(start + BLOCK_LAYOUTS, count))
 
 
-def _block(setting: Setting, question: Question, source: int, layout: Layout, space: Room) -> Side:
+def _block(setting: Setting, question: Question, source: int, layout: Layout, space: Room) -> Block:
     """A piece of a category on the grid; where prefill is apart only TPOT is judged, TTFT is the pair's."""
     known = open_ended(setting, layout, space)
     batch = grid(setting, known)
@@ -200,7 +214,7 @@ def _block(setting: Setting, question: Question, source: int, layout: Layout, sp
     if asked.prefill != "disaggregated":
         found = flat_rows(setting, question, layout, made, source)
         best, front = best_rows(found, len(layout.tp)), front_rows(found)
-    return Side(setting, source, layout, bound, best, front, 0, distinct(batch), _fallen(bound, made.speed, late))
+    return Block(bound, best, front, distinct(batch), _fallen(bound, made.speed, late))
 
 
 def _fallen(bound: Column, speed: Speed, late: Flags) -> Tally:

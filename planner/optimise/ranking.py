@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.optimise.answer import Choice, FrontPoint
-from planner.optimise.found import Found, best_of_layouts, front_rows, kinds, order, undominated
-from planner.optimise.pairing import named_pool
+from planner.optimise.found import Found, best_of_layouts, front_rows, kinds, order, undominated, worth_keeping
+from planner.optimise.offers import named_pool
 from planner.optimise.question import Question
 from planner.optimise.words import kind_words
 from planner.specs.scenario import Scenario
@@ -43,24 +43,9 @@ def _with_pool(question: Question, chosen: Scenario, found: Found, at: int) -> S
 
 def choices(question: Question, space: Sequence[Scenario | None], found: Found, top: int) -> tuple[Choice, ...]:
     """The best of every kind, then further layouts until there are `top`; best first."""
-    ranked = best_of_layouts(found.at(_near(found, top)))
+    ranked = best_of_layouts(found.at(worth_keeping(found, top)))
     shown = _shown(kinds(ranked), top)
     return tuple(_choice(question, space, ranked, int(at)) for at in shown)
-
-
-def _near(found: Found, top: int) -> npt.NDArray[np.int64]:
-    """Rows that may be shown: the best few of all, and those no worse than the last kind that is shown."""
-    kind = kinds(found)
-    ranked = np.lexsort((found.value, kind))
-    firsts = np.sort(found.value[ranked[np.flatnonzero(np.diff(kind[ranked], prepend=-1))]])
-    last = firsts[top - 1] if len(firsts) >= top else np.inf
-    few = np.argpartition(found.value, MANY)[:MANY] if len(found) > MANY else np.arange(len(found))
-    near = np.flatnonzero(found.value <= last + abs(last) * 1e-6) if np.isfinite(last) else ranked
-    return np.union1d(few, near)
-
-
-MANY = 2_000
-"""Rows among which further layouts are looked for when there are fewer kinds than places."""
 
 
 def _shown(kind: npt.NDArray[np.int64], top: int) -> npt.NDArray[np.int64]:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from planner.optimise.answer import Answer, Cancelled, Progress, Refusals
 from planner.optimise.found import Found, joined, kinds, nothing
-from planner.optimise.grid import Side, Tally, side_of
-from planner.optimise.pairing import Pair, Pools, exact, pairs
+from planner.optimise.grid import Side, side_of
+from planner.optimise.offers import Tally
+from planner.optimise.pairing import Pair, exact, pairs
 from planner.optimise.question import Question
 from planner.optimise.ranking import choices, front
+from planner.optimise.sharing import shared_out
 from planner.optimise.space import Category, categories
-
-WORKERS = 2
-"""Threads over categories; NumPy releases the interpreter lock inside its loops."""
+from planner.specs.scenario import Scenario
 
 OnProgress = Callable[[Progress], None]
 
@@ -29,6 +28,7 @@ def optimise(
     on_progress: OnProgress | None = None,
     cancelled: Callable[[], bool] | None = None,
     top: int = 10,
+    executor: Executor | None = None,
 ) -> Answer:
     """Search a whole space and return its best candidates, exactly.
 
@@ -37,6 +37,7 @@ def optimise(
         on_progress: told how far the search is after every part of the space.
         cancelled: asked after every part; the search stops where it says yes.
         top: how many choices are returned: the best of every kind first, then further layouts.
+        executor: of another process, which then takes part; the answer is the same.
 
     Raises:
         InputError: for an accelerator that the catalogue does not hold.
@@ -45,7 +46,7 @@ def optimise(
     """
     begun = time.perf_counter()
     run = Run(question, categories(question), top, on_progress, cancelled)
-    run.look()
+    run.look(executor)
     run.work_out()
     scenarios = tuple(each.scenario for each in run.space)
     return Answer(
@@ -63,8 +64,8 @@ def optimise(
 class Run:
     """A search under way: what was found so far, and who is told.
 
-    First every category is looked at on a grid of batches, two at a time; then candidates are worked out one after
-    another in the order of their bounds, so that the answer does not depend on which thread came first.
+    First every category is looked at on a grid of batches, in any order; then candidates are worked out one after another
+    in the order of their bounds, so that the answer does not depend on who was faster.
     """
 
     question: Question
@@ -80,47 +81,46 @@ class Run:
     candidates: int = 0
     considered: int = 0
     done: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def look(self) -> None:
+    def look(self, executor: Executor | None) -> None:
         """Every category on the grid."""
         self.told()
-        pools = Pools(self.question)
-        with ThreadPoolExecutor(WORKERS) as pool:
-            sides = [side for side in pool.map(self._side, range(len(self.space))) if side is not None]
-            list(pool.map(pools.ready, sides))
-        for side in sides:
-            self._pair(side, pools)
+        parts = [(each, self.question, at, self.top) for at, each in self._whole()]
+        sides: dict[int, Side] = {}
+        self.stop()
+        for at, side in shared_out(side_of, parts, executor):
+            self.stop()
+            if side is not None:
+                sides[at] = side
+                self._see(side)
+        for at in sorted(sides):
+            self._keep(sides[at])
         self.pairs.sort(key=lambda pair: (float(pair.bound.min()), pair.side.source, pair.number))
 
-    def _side(self, source: int) -> Side | None:
-        """One category on the grid; None where its values contradict each other."""
-        self.stop()
-        category = self.space[source]
-        if category.scenario is None:
-            with self.lock:
-                self.refused["scenario", category.fault] += 1
-                self.candidates += 1
-            return None
-        side = side_of(category.scenario, self.question, source)
-        with self.lock:
-            self.considered += side.considered
+    def _whole(self) -> Iterator[tuple[int, Scenario]]:
+        """Categories whose values agree with each other, with their place; the others are refused."""
+        for at, category in enumerate(self.space):
+            if category.scenario is not None:
+                yield at, category.scenario
+                continue
+            self.refused["scenario", category.fault] += 1
+            self.candidates += 1
             self.done += 1
-            self._lead(side.best)
-        self.told()
-        return side
 
-    def _pair(self, side: Side, pools: Pools) -> None:
-        """A category's candidates, with every prefill pool where it has one."""
-        some, tally = pairs(side, self.question, pools)
-        self.pairs.extend(some)
+    def _see(self, side: Side) -> None:
+        """Tell of a category that was looked at."""
+        self.considered += side.considered
+        self.done += 1
+        self._lead(side.best)
+        self.told()
+
+    def _keep(self, side: Side) -> None:
+        """Keep what a category came to, in the order of the categories."""
+        self.pairs.extend(pairs(side, self.question))
         self.best.append(side.best)
         self.front.append(side.front)
         self.refused.update(side.refused)
-        self.refused.update(tally)
-        apart = side.setting.scenario.prefill == "disaggregated"
-        beside = sum(len(pair.bound) for pair in some) + sum(tally.values()) - len(side.least) if apart else 0
-        self.candidates += side.candidates + max(beside, 0)
+        self.candidates += side.candidates
 
     def work_out(self) -> None:
         """Every candidate whose bound may still be shown."""

@@ -6,6 +6,7 @@ Both are answers to the same search under a changed constraint: nothing is extra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
@@ -88,7 +89,9 @@ def constraints(question: Question) -> dict[str, float]:
     return {**promises, "max_gpus": float(question.max_gpus), **{each.field: each.value for each in question.limits}}
 
 
-def prices(answer: Answer, cancelled: Callable[[], bool] | None = None) -> tuple[ConstraintPrice, ...]:
+def prices(
+    answer: Answer, cancelled: Callable[[], bool] | None = None, executor: Executor | None = None
+) -> tuple[ConstraintPrice, ...]:
     """What every constraint costs when it is made tighter, and what it would save to loosen it; those that change nothing
     are left out. Each is a search of its own.
 
@@ -99,14 +102,20 @@ def prices(answer: Answer, cancelled: Callable[[], bool] | None = None) -> tuple
         return ()
     question, value = answer.question, answer.winner.value
     found = [
-        price_of(answer, field, then, cancelled)
+        price_of(answer, field, then, cancelled, executor)
         for field, now in constraints(question).items()
         for then in _steps(question, field, now)
     ]
     return tuple(each for each in found if each.value_then is None or abs(each.value_then - value) > 1e-9 * abs(value))
 
 
-def price_of(answer: Answer, field: str, then: float, cancelled: Callable[[], bool] | None = None) -> ConstraintPrice:
+def price_of(
+    answer: Answer,
+    field: str,
+    then: float,
+    cancelled: Callable[[], bool] | None = None,
+    executor: Executor | None = None,
+) -> ConstraintPrice:
     """What the best comes to with one constraint at another value.
 
     Raises:
@@ -114,7 +123,7 @@ def price_of(answer: Answer, field: str, then: float, cancelled: Callable[[], bo
     """
     question = answer.question
     now = constraints(question)[field]
-    new = optimise(moved(question, field, then), cancelled=cancelled, top=1).winner
+    new = optimise(moved(question, field, then), None, cancelled, 1, executor).winner
     value = float("nan") if answer.winner is None else answer.winner.value
     return ConstraintPrice(field, now, then, value, *((None, None) if new is None else (new.value, new.scenario)))
 
@@ -143,26 +152,34 @@ def _tidy(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def relaxations(question: Question, cancelled: Callable[[], bool] | None = None) -> tuple[Relaxation, ...]:
+def relaxations(
+    question: Question, cancelled: Callable[[], bool] | None = None, executor: Executor | None = None
+) -> tuple[Relaxation, ...]:
     """The smallest relaxation of each single constraint that makes something feasible; none where one alone does not.
 
     Raises:
         Cancelled: when `cancelled` said so.
     """
-    found = (_relaxed(question, field, now, cancelled) for field, now in constraints(question).items())
+    found = (_relaxed(question, field, now, cancelled, executor) for field, now in constraints(question).items())
     return tuple(each for each in found if each is not None)
 
 
-def _relaxed(question: Question, field: str, now: float, cancelled: Callable[[], bool] | None) -> Relaxation | None:
+def _relaxed(
+    question: Question,
+    field: str,
+    now: float,
+    cancelled: Callable[[], bool] | None,
+    executor: Executor | None,
+) -> Relaxation | None:
     """One constraint lifted and its own field made best; then the question again with the value that this reached."""
     limit = next((each for each in question.limits if each.field == field), None)
     upward = limit is None or limit.at_most
     for lifted in _lifted(question, field):
-        best = optimise(lifted, cancelled=cancelled, top=1).winner
+        best = optimise(lifted, None, cancelled, 1, executor).winner
         if best is None:
             continue
         needed = best.value if field == "max_gpus" else _rounded(_reached(best, field), upward)
-        again = optimise(moved(question, field, needed), cancelled=cancelled, top=1).winner
+        again = optimise(moved(question, field, needed), None, cancelled, 1, executor).winner
         return None if again is None else Relaxation(field, now, needed, again)
     return None
 

@@ -9,6 +9,7 @@ from planner.optimise.answer import Answer, Cancelled
 from planner.optimise.break_even import BreakEven, break_even
 from planner.optimise.question import Question
 from planner.optimise.search import optimise
+from planner.optimise.second import helper_for
 from planner.optimise.sensitivity import Swing, swings
 from planner.optimise.shadow import ConstraintPrice, Relaxation, prices, relaxations
 from planner.specs.scenario import Scenario
@@ -41,14 +42,14 @@ def ready(_: None, report: Report, stop: Stop) -> None:
 
 def search(question: Question, report: Report, stop: Stop) -> Answer:
     """The answer to a question."""
-    return optimise(question, report, stop, TOP)
+    return optimise(question, report, stop, TOP, helper_for(question))
 
 
 def weigh(answer: Answer, _: Report, stop: Stop) -> Weighed:
     """What the constraints of an answer cost, or which of them to relax; each is a search of its own."""
     if answer.winner is None:
-        return Weighed(relaxations=relaxations(answer.question, stop))
-    return Weighed(prices(answer, stop))
+        return Weighed(relaxations=relaxations(answer.question, stop, helper_for(answer.question)))
+    return Weighed(prices(answer, stop, helper_for(answer.question)))
 
 
 def move(answer: Answer, _: Report, stop: Stop) -> Moved:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from planner.errors import HeadroomError
 from planner.optimise.answer import Cancelled, Progress
+from planner.optimise.second import end_with_parent
 
 Report: TypeAlias = Callable[[Progress], None]
 Stop: TypeAlias = Callable[[], bool]
@@ -109,15 +108,7 @@ def enter(board: Board) -> None:
     _own.append(board)
     if hasattr(os, "nice"):
         os.nice(POLITE)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """Wait until the server is gone, however it went, and go too."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    end_with_parent()
 
 
 def run_here(task: Task, subject: Any, at: int) -> Finished:
