@@ -1,5 +1,6 @@
 """Headroom: how many requests fit, at what latency, on how many GPUs, for how many dollars a good token."""
 
+from planner import optimise
 from planner.catalog.scenarios import load_preset
 from planner.evaluate import evaluate
 from planner.explain import explain
@@ -8,4 +9,15 @@ from planner.share import from_link, to_link
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 
-__all__ = ["Scenario", "evaluate", "explain", "from_csv", "from_link", "load_preset", "plan_of", "to_csv", "to_link"]
+__all__ = [
+    "Scenario",
+    "evaluate",
+    "explain",
+    "from_csv",
+    "from_link",
+    "load_preset",
+    "optimise",
+    "plan_of",
+    "to_csv",
+    "to_link",
+]
