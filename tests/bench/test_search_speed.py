@@ -33,7 +33,8 @@ nothing, what fails is a search that has become slow beside a table made in the 
 
 def said(name: str, answer: Answer, seconds: float, budget: float) -> str:
     rate = answer.considered / seconds
-    return f"{name}: {seconds:.3f} s (budget {budget} s), {answer.considered:,} rows, {rate:,.0f} rows/s, {answer.candidates:,} candidates"
+    rows = f"{answer.considered:,} rows, {rate:,.0f} rows/s, {answer.candidates:,} candidates"
+    return f"{name}: {seconds:.3f} s (budget {budget:.3g} s), {rows}"
 
 
 def test_llama_70b_on_16_h200(benchmark: Any, remark: Remark) -> None:
