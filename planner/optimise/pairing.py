@@ -21,9 +21,11 @@ from planner.optimise.offers import Tally, named_pool
 from planner.optimise.question import Question
 from planner.optimise.rows import flat_rows, why_none
 from planner.rows import Bounds, Speed, open_ended, promised, room, speed_at
+from planner.serving import decode
+from planner.serving.goodput import output_rate
 from planner.setting import Setting, resolve
 from planner.specs.layout import Column, Layout
-from planner.tabulate import judged
+from planner.tabulate import Judged, judged
 
 SEED_LAYOUTS: Final = 24
 """Layouts that are worked out before the others, so that there is something to beat."""
@@ -105,16 +107,46 @@ def _piece(pair: Pair, setting: Setting, question: Question, layout: Layout, cou
     """A few layouts of a pair."""
     known = promised(setting, open_ended(setting, layout, room(setting, layout)))
     batch = batches(setting, known)
-    speed = speed_at(setting, known.clock, batch, known.unloaded)
-    if counts is None:
-        made = judged(setting, known, batch, filled(setting, question, layout), speed=speed)
-    else:
-        wide, serving = np.repeat(batch, counts.shape[1], axis=1), np.tile(counts, (1, batch.shape[1]))
-        made = judged(setting, known, wide, serving, speed=_repeated(speed, counts.shape[1]))
+    made = _crossed(setting, question, known, batch, counts)
     found = flat_rows(setting, question, layout, made, pair.side.source, pair.number)
     many = len(layout.tp)
     refused = why_none(setting, question, made, found, many)
     return Worked(best_rows(found, many), front_rows(found), distinct(batch), refused)
+
+
+def _crossed(setting: Setting, question: Question, known: Bounds, batch: Column, counts: Column | None) -> Judged:
+    """Layouts at their batches, each with every number of replicas; and at the batch that fills whole workers with it."""
+    speed = speed_at(setting, known.clock, batch, known.unloaded)
+    if counts is None:
+        layout = known.clock.placed.layout
+        return judged(setting, known, batch, filled(setting, question, layout), speed=speed)
+    wide, serving = np.repeat(batch, counts.shape[1], axis=1), np.tile(counts, (1, batch.shape[1]))
+    speed = _repeated(speed, counts.shape[1])
+    if setting.scenario.at_batch is None:
+        full = whole_workers(setting, question, known, counts)
+        wide, serving = np.concatenate([wide, full], axis=1), np.concatenate([serving, counts], axis=1)
+        speed = _beside(speed, speed_at(setting, known.clock, full, known.unloaded))
+    return judged(setting, known, wide, serving, speed=speed)
+
+
+def whole_workers(setting: Setting, question: Question, known: Bounds, counts: Column) -> Column:
+    """For every number of replicas the largest batch that keeps one prefill worker fewer busy than the largest of all
+    does: between two such batches a good token only costs more, because workers come whole. Shape (n, k)."""
+    asked, pool, clock = setting.scenario, setting.pool, known.clock
+    own = np.maximum(known.limits.largest, 1.0)
+    if pool is None:
+        return np.broadcast_to(own, (len(own), counts.shape[1]))
+    devices, prompt = clock.placed.layout.devices, pool.busy / (asked.osl * asked.load)  # [worker·s/token]
+    room_left = np.floor((question.max_gpus - (counts + asked.spare) * devices) / pool.devices)
+    needed = np.floor(counts * output_rate(own, decode.tpot(clock, own)[0]) * prompt)
+    target = np.minimum(needed, room_left) / (counts * prompt)  # [tokens/s]
+
+    low, high = np.ones(target.shape), np.broadcast_to(own + 1.0, target.shape)
+    while np.any(high - low > 1.0):
+        tried = np.maximum(np.floor((low + high) / 2.0), low)
+        kept = output_rate(tried, decode.tpot(clock, tried)[0]) <= target
+        low, high = np.where(kept, tried, low), np.where(kept, high, np.maximum(tried, low + 1.0))
+    return np.where(target > 0.0, low, own)
 
 
 def batches(setting: Setting, known: Bounds) -> Column:
@@ -132,8 +164,10 @@ def replicas(setting: Setting, question: Question, layout: Layout) -> Column | N
     """Numbers of decode replicas that are tried, shape (1, k): all that leave room for a prefill worker; None = as the
     scenario's rate or its fixed number says."""
     asked, pool = setting.scenario, setting.pool
-    if pool is None or asked.qps > 0 or asked.fix_replicas is not None:
+    if pool is None or asked.qps > 0:
         return None
+    if asked.fix_replicas is not None:
+        return np.full((1, 1), float(asked.fix_replicas))
     most = int((question.max_gpus - pool.devices) // float(layout.devices.min())) - asked.spare
     return np.arange(1.0, max(most, 1) + 1.0)[None, :]
 
@@ -143,3 +177,11 @@ def _repeated(speed: Speed, times: int) -> Speed:
     columns = np.broadcast_arrays(speed.tpot, speed.ttft, speed.rate, speed.good)
     tpot, ttft, rate, good = (np.repeat(column, times, axis=1) for column in columns)
     return Speed(tpot, ttft, speed.unloaded, rate, good)
+
+
+def _beside(one: Speed, two: Speed) -> Speed:
+    """Speeds of two tables of batches of the same layouts, side by side."""
+    names = ("tpot", "ttft", "rate", "good")
+    tables = [np.broadcast_arrays(*(getattr(each, name) for name in names)) for each in (one, two)]
+    tpot, ttft, rate, good = (np.concatenate(columns, axis=1) for columns in zip(*tables, strict=True))
+    return Speed(tpot, ttft, one.unloaded, rate, good)

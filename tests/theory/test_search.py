@@ -74,6 +74,18 @@ def tried(scenario: Scenario, at: tuple[int, ...], own: Plans) -> list[int]:
     return sorted({1, *(int(each) for each in grid[1:]), int(largest), int(even)})
 
 
+def whole_workers(question: Question, scenario: Scenario, at: tuple[int, ...], own: Plans) -> list[int]:
+    """The largest batch with a prefill worker fewer than the largest of all needs, found by trying every batch."""
+    pool = resolve(scenario).pool
+    assert pool is not None
+    largest = max(int(own.b_max[0]), 1)
+    plans = evaluate(scenario, candidates(layout(*at), np.arange(1.0, largest + 1.0)[None, :]))
+    workers = (plans.gpus - plans.replicas * plans.gpus_per_replica) / pool.devices
+    most = (question.max_gpus - plans.replicas[0] * plans.gpus_per_replica[0]) // pool.devices
+    kept = np.flatnonzero(workers <= min(workers[-1] - 1, most))
+    return [int(kept[-1]) + 1] if len(kept) else []
+
+
 def variants(question: Question, base: Scenario) -> Iterator[tuple[int, Scenario]]:
     """Pools of a category with their number; for replicas that no rate asks for, every number of them."""
     if base.prefill != "disaggregated":
@@ -139,6 +151,8 @@ def rows(question: Question, scenario: Scenario, at: tuple[int, ...], source: in
     if not own.fits[0] and scenario.at_batch is None:
         return
     batches = tried(scenario, at, own)
+    if scenario.decode_workers is not None and scenario.at_batch is None:
+        batches = sorted({*batches, *whole_workers(question, scenario, at, own)})
     plans = evaluate(scenario, candidates(layout(*at), np.array(batches, float)[None, :]))
     for index, batch in enumerate(batches):
         value = value_of(question, plans, index, scenario.spare)
@@ -254,6 +268,30 @@ def test_colocated_spaces_agree_with_brute_force(question: Question) -> None:
 @given(questions("disaggregated"))
 def test_disaggregated_spaces_agree_with_brute_force(question: Question) -> None:
     agree(question)
+
+
+def test_no_other_batch_of_two_pools_is_cheaper() -> None:
+    """Whole prefill workers make cost a saw of the batch: every whole batch of the winner's layout and its pool.
+
+    Within 0.1 %: between two batches that fill all ranks alike the rate falls and rises again.
+    """
+    scenario = Scenario(
+        model="llama-3.1-70b", gpu="h200-sxm", weights="fp8", isl=4096, osl=512, sla_ttft_ms=1000.0, sla_tpot_ms=40.0
+    )
+    before = math.inf
+    for promise in (25.0, 30.0, 40.0, 50.0):
+        asked = scenario.with_(sla_tpot_ms=promise)
+        answer = optimise(Question(scenario=asked, modes=("disaggregated",), max_gpus=16))
+        assert answer.winner is not None
+        assert answer.winner.value <= before
+        before = answer.winner.value
+        for choice in answer.best[:4]:
+            s = choice.scenario.with_(at_batch=None, prefill_workers=None)
+            every = np.arange(1.0, 400.0)[None, :]
+            plans = evaluate(s, candidates(layout(s.tp, s.pp, s.dp, s.ep, s.cp, s.dcp), every))
+            stands = plans.fits & plans.engine_ok & plans.meets_sla & (plans.gpus <= 16)
+            least = float(np.nanmin(np.where(stands, plans.usd_per_m_goodput, np.inf)))
+            assert choice.value <= least * 1.001
 
 
 def test_the_same_question_has_the_same_answer_to_the_last_digit() -> None:
