@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,7 @@ import streamlit as st
 from planner.errors import InputError
 from planner.share import OF_PAGES, PRESET, address
 from planner.specs.scenario import Scenario
-from planner.ui import link, show, sidebar, state
+from planner.ui import link, optimise_inputs, optimise_refusal, show, sidebar, state
 from planner.ui.text import say
 from planner.ui.theme import mode
 
@@ -80,7 +81,7 @@ def _reads_link(page: str) -> bool:
     judged = link.judge(pairs)
     if judged.faults and (FIRST not in st.session_state or link.malformed(pairs)):
         st.session_state[REFUSED] = pairs
-        _refuse(judged, said.own)
+        _refuse(judged, said.own, page)
         return False
     if PRESET in pairs:
         link.rewrite(judged.scenario, said.own)
@@ -90,8 +91,12 @@ def _reads_link(page: str) -> bool:
     return True
 
 
-def _refuse(judged: link.Judged, own: link.Pairs) -> None:
-    """The refusals of a link, and the way on."""
+def _refuse(judged: link.Judged, own: link.Pairs, page: str) -> None:
+    """The refusals of a link, and the way on; a question's own faults stand beside those of its scenario."""
+    if page == optimise_inputs.PAGE:
+        faults, sound = optimise_inputs.judged(own)
+        optimise_refusal.draw((*judged.faults, *faults), partial(_go_on, judged.scenario, sound))
+        return
     show.refused(say("link_refused"), say("link_refused_why"), link.refused_rows(judged.faults))
     st.button(say("continue"), key="_continue", help=say("continue_help"), on_click=_go_on, args=(judged.scenario, own))
 

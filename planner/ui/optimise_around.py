@@ -10,9 +10,10 @@ import streamlit as st
 
 from planner.optimise.answer import Answer
 from planner.ui import optimise_inputs, optimise_tasks, optimise_tornado, show
+from planner.ui import optimise_sentences as sentences
 from planner.ui import optimise_worth as worth
 from planner.ui.marks import draw
-from planner.ui.optimise_run import Desk, View
+from planner.ui.optimise_run import Desk, View, shelf
 from planner.ui.optimise_tasks import Moved, Weighed
 from planner.ui.optimise_words import word
 from planner.ui.theme import mode
@@ -20,6 +21,11 @@ from planner.ui.worker import Task
 
 PRICED, MOVED = Desk("priced"), Desk("moved")
 POLL_SECONDS: Final = 0.4
+
+
+def known(desk: Desk, answer: Answer) -> Any:
+    """What was worked out around an answer before; None where nothing was. Nothing begins with it."""
+    return shelf().get((desk.name, answer.question))
 
 
 def _known(desk: Desk, task: Task, answer: Answer) -> View:
@@ -31,8 +37,12 @@ def _known(desk: Desk, task: Task, answer: Answer) -> View:
     return desk.view(answer.question)
 
 
-def _when_known(desk: Desk, task: Task, answer: Answer, body: Callable[[Any], None]) -> None:
-    """A card's content once it is worked out; until then, that it is being worked out."""
+def _when_known(desk: Desk, task: Task, answer: Answer, body: Callable[[Any], None], live: bool = True) -> None:
+    """A card's content once it is worked out; until then, that it is being worked out. An old answer has what it had."""
+    if not live:
+        found = known(desk, answer)
+        st.caption(word("weighing_old")) if found is None else body(found)
+        return
     view = _known(desk, task, answer)
     if view.state == "done":
         body(view.value)
@@ -51,15 +61,14 @@ def _look(view: View) -> None:
     st.rerun()
 
 
-def prices(answer: Answer) -> None:
+def prices(answer: Answer, live: bool = True) -> None:
     """What each constraint costs, a sentence each."""
+
+    def body(found: Weighed) -> None:
+        _lines([worth.price(answer, each) for each in found.prices])
+
     with show.card(word("prices"), "card_prices", stretch=True):
-        _when_known(
-            PRICED,
-            optimise_tasks.weigh,
-            answer,
-            lambda found: _lines([worth.price(answer, each) for each in found.prices]),
-        )
+        _when_known(PRICED, optimise_tasks.weigh, answer, body, live)
 
 
 def _lines(said: list[str]) -> None:
@@ -67,10 +76,16 @@ def _lines(said: list[str]) -> None:
     show.lines(said) if said else show.finding(word("prices_none"))
 
 
-def relaxations(answer: Answer) -> None:
+def headline(answer: Answer, live: bool = True) -> str:
+    """That nothing is feasible, by the constraints that could be relaxed, once they are known."""
+    view = _known(PRICED, optimise_tasks.weigh, answer) if live else View("done", known(PRICED, answer))
+    found = view.value.relaxations if view.state == "done" and view.value is not None else ()
+    return worth.infeasible(found) if found else sentences.headline(answer)
+
+
+def relaxations(answer: Answer, live: bool = True) -> None:
     """The smallest relaxation of each constraint that makes the question feasible, as links."""
-    with show.card(word("relax"), "card_relax"):
-        _when_known(PRICED, optimise_tasks.weigh, answer, lambda found: _relaxed(answer, found))
+    _when_known(PRICED, optimise_tasks.weigh, answer, lambda found: _relaxed(answer, found), live)
 
 
 def _relaxed(answer: Answer, found: Weighed) -> None:
@@ -81,22 +96,23 @@ def _relaxed(answer: Answer, found: Weighed) -> None:
         way = f" {show.anchor(optimise_inputs.address(asked), word('ask'))}" if asked is not None else ""
         items.append(f"<li>{escape(show.typeset(worth.relaxation(each)))}{way}</li>")
     if not items:
-        show.finding(word("relax_unlimited"))
+        show.finding(f"{word('relax_unlimited')} {sentences.infeasible(answer)}")
         return
-    st.html(f'<ul style="margin:0;padding-left:1.2rem">{"".join(items)}</ul>')
+    st.html(f'<ul style="margin:0;padding:0;list-style:none">{"".join(items)}</ul>')
 
 
-def sensitivity(answer: Answer) -> None:
+def sensitivity(answer: Answer, live: bool = True) -> None:
     """What moves the answer, and the price at which the second choice wins."""
     with show.card(word("sensitivity"), "card_sensitivity"):
-        _when_known(MOVED, optimise_tasks.move, answer, lambda found: _moved(answer, found))
+        _when_known(MOVED, optimise_tasks.move, answer, lambda found: _moved(answer, found), live)
 
 
 def _moved(answer: Answer, found: Moved) -> None:
     """The tornado of the winner, with its table."""
     show.finding(worth.moves(found.swings))
     if optimise_tornado.moving(found.swings):
-        draw(optimise_tornado.tornado(mode()), optimise_tornado.bars(answer, found.swings), word("tornado_alt"))
+        spec = optimise_tornado.tornado(mode(), answer.question.objective)
+        draw(spec, optimise_tornado.bars(answer, found.swings), word("tornado_alt"))
         st.caption(show.plain(word("tornado_hint")))
     for sentence in worth.turns(answer, found.turn):
         show.finding(sentence)

@@ -25,8 +25,8 @@ from planner.units import whole
 
 TABLE_PIXELS: Final = 300
 VIEWS: Final[tuple[View, ...]] = ("gpu", "usd")
-KIND: Final = 1
-"""Place of the column of kinds in the table of best choices."""
+KIND: Final = 0
+"""Place of the column of kinds in the table of best choices; it stays where the table scrolls."""
 
 
 def best(answer: Answer, mine: Scenario) -> None:
@@ -40,7 +40,6 @@ def choices(answer: Answer, mine: Scenario, title: str) -> None:
     """The table of best choices; it scrolls sideways by itself where the page is narrow."""
     header = optimise_data.best_header(answer.question.objective)
     head = "".join(_cell("th", word(name), name == "kind", title=True) for name in header)
-    head += _cell("th", word("col_open"), True, title=True)
     body = "".join(_choice(rank, answer, mine) for rank in range(1, len(answer.best) + 1))
     look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.88rem;font-variant-numeric:tabular-nums;margin:0"
     name = escape(title)
@@ -52,17 +51,19 @@ def _choice(rank: int, answer: Answer, mine: Scenario) -> str:
     """One row of the table of best choices."""
     choice = answer.best[rank - 1]
     texts = optimise_data.best_row(rank, answer)
+    ways = f'<div style="font-weight:400">{links(choice.scenario, choice.kind, mine)}</div>'
     cells = "".join(
-        _cell("th" if at == KIND else "td", text, at == KIND, bold=rank == 1) for at, text in enumerate(texts)
+        _cell("th" if at == KIND else "td", text, at == KIND, bold=rank == 1, more=ways if at == KIND else "")
+        for at, text in enumerate(texts)
     )
-    return f"<tr>{cells}{_cell('td', links(choice.scenario, choice.kind, mine), True, raw=True)}</tr>"
+    return f"<tr>{cells}</tr>"
 
 
 def links(scenario: Scenario, kind: str, mine: Scenario) -> str:
     """HTML of the ways on from a plan: open it, or put it beside the sidebar's."""
     plan = scenario.with_(lang=mine.lang)
-    opened = link(anchor(plan), word("open"), f"{word('col_open')} {word('open')}: {kind}")
-    beside = link(compared(mine, plan), word("compare_mine"), f"{word('col_open')} {word('compare_mine')}: {kind}")
+    opened = link(anchor(plan), word("open"), f"{word('open')}: {kind}")
+    beside = link(compared(mine, plan), word("compare"), f"{word('compare_mine')}: {kind}")
     return f"{opened} · {beside}"
 
 
@@ -71,21 +72,33 @@ def compared(*plans: Scenario) -> str:
     return "./compare?plans=" + quote(spelled(plans), safe="=")
 
 
-def _cell(tag: str, text: str, left: bool, *, title: bool = False, bold: bool = False, raw: bool = False) -> str:
-    """One cell; `raw` text is HTML already, everything else is escaped."""
+def _cell(tag: str, text: str, left: bool, *, title: bool = False, bold: bool = False, more: str = "") -> str:
+    """One cell; its text is escaped, `more` is HTML already."""
     ink = palette(mode())
     scope = ' scope="col"' if title else ' scope="row"' if tag == "th" else ""
     look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;vertical-align:middle;font-weight:{600 if bold else 400}"
-    look += f";text-align:left;min-width:{120 if raw else 190}px" if left else ";text-align:right"
-    look += f";color:{ink.muted}" if title else "" if left and not raw else ";white-space:nowrap"
-    return f'<{tag}{scope} style="{look}">{text if raw else escape(show.typeset(text))}</{tag}>'
+    pinned = f";text-align:left;min-width:175px;position:sticky;left:0;background:{ink.paper}"
+    look += pinned if left else ";text-align:right"
+    look += f";color:{ink.muted}" if title else "" if left else ";white-space:nowrap"
+    return f'<{tag}{scope} style="{look}">{escape(show.typeset(text))}{more}</{tag}>'
+
+
+def under_headline(answer: Answer, mine: Scenario) -> None:
+    """The second line: how the winner is laid out, the ways on from it, and how the plan of the sidebar compares."""
+    winner = answer.winner
+    if winner is None:
+        return
+    said, own = (escape(show.typeset(text)) for text in (sentences.layout(winner), sentences.own_plan(answer, mine)))
+    st.html(f'<p style="margin:0">{said} {links(winner.scenario, winner.kind, mine)}. {own}</p>')
 
 
 def front(answer: Answer, mine: Scenario) -> None:
-    """The front between speed for a user and output of a GPU, or its cost."""
+    """The front between speed for a user and output of a GPU, or its cost: first on the axis of the objective."""
+    paid = answer.question.objective.startswith("usd")
     with show.card(word("front"), "card_front"):
         view: View = st.segmented_control(
-            word("front_view"), VIEWS, default=VIEWS[0], required=True, key="_front_view", persist_state="session",
+            word("front_view"), VIEWS, default=VIEWS[paid], required=True, persist_state="session",
+            key="_front_view_usd" if paid else "_front_view",
             format_func=lambda name: word(f"front_{name}"), label_visibility="collapsed",
         )  # fmt: skip
         show.finding(sentences.front(answer, view))
@@ -133,9 +146,8 @@ def _picked(answer: Answer, plan: str | None, mine: Scenario) -> None:
 
 
 def counts(answer: Answer) -> None:
-    """What was looked at, and why candidates fell."""
+    """Why layouts fell."""
     with show.card(word("counts"), "card_counts", stretch=True):
-        show.finding(sentences.counts(answer))
         if rows := optimise_data.refusals(answer):
             show.figures(word("counts"), (word("col_refused"), word("col_count")), rows)
         else:

@@ -82,7 +82,7 @@ def _promise(ink: Palette) -> list[Spec]:
 
 
 def _points(ink: Palette, view: View) -> Spec:
-    """Every plan of the front; what breaks the promise is faint. The nearest answers pointer and click."""
+    """Every plan of the front; what breaks the SLA is hollow. The nearest answers pointer and click."""
     tips = {
         "kind": "Kind",
         "speed": "For a user",
@@ -92,20 +92,21 @@ def _points(ink: Palette, view: View) -> Spec:
         "kept": "SLA on TPOT",
     }
     series = {"field": "series", "type": "nominal", "legend": None}
+    hue = {**series, "scale": {"domain": list(SERIES), "range": hues(ink)}}
     chosen = {"param": PICK, "empty": False}
     return {
         "data": {"name": "points"},
         "params": [{"name": PICK, "select": {"type": "point", "fields": ["plan"], "nearest": True, "on": "click"}}],
-        "mark": {"type": "point", "filled": True, "cursor": "pointer"},
+        "mark": {"type": "point", "filled": True, "cursor": "pointer", "opacity": 1},
         "encoding": {
             "x": _x(ink),
             "y": _y(ink, view),
-            "color": {**series, "scale": {"domain": list(SERIES), "range": hues(ink)}},
+            "fill": hue,
             "shape": {**series, "scale": {"domain": list(SERIES), "range": list(SHAPES)}},
-            "opacity": {"field": "look", "type": "quantitative", "scale": None, "legend": None},
+            "fillOpacity": {"field": "look", "type": "quantitative", "scale": None, "legend": None},
             "size": {"condition": {**chosen, "value": 260}, "value": 75},
-            "stroke": {"condition": {**chosen, "value": ink.ink}, "value": ink.paper},
-            "strokeWidth": {"condition": {**chosen, "value": 2.5}, "value": 0.75},
+            "stroke": {"condition": {**chosen, "value": ink.ink}, **hue},
+            "strokeWidth": {"condition": {**chosen, "value": 2.5}, "value": 1.25},
             "tooltip": [tip(*pair) for pair in tips.items()],
         },
     }

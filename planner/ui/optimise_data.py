@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -25,8 +26,13 @@ from planner.ui.optimise_words import word
 from planner.units import DASH, show, significant, whole
 from planner.variants import known
 
-FAINT: Final = 0.35
-"""Opacity of a point that breaks the promise."""
+HOLLOW: Final = 0.0
+"""Opacity of the inside of a point that breaks the SLA."""
+
+SAME: Final = 5e-6
+"""Relative difference that is none."""
+
+PROMISE_WORDS: Final = re.compile(r"\bpromise\b")
 
 APART: Final = " · "
 """What stands between the words of a kind; its layout is the first of them."""
@@ -141,7 +147,7 @@ def _point(point: FrontPoint, group: str, view: View, series: dict[str, str]) ->
     return {
         "x": point.tok_s_user,
         "y": upright(point, view),
-        "look": 1.0 if point.keeps else FAINT,
+        "look": 1.0 if point.keeps else HOLLOW,
         "series": series.get(group, SERIES[-1]),
         "plan": to_link(point.scenario),
         "kind": point.kind,
@@ -165,11 +171,15 @@ def _mine(mine: Scenario, view: View) -> dict[str, str | float]:
 
 def _mark(scenario: Scenario, view: View, label: str, shape: str) -> dict[str, str | float]:
     """One plan on the chart."""
+    place = where(scenario, view)
+    return {} if place is None else {"x": place[0], "y": place[1], "label": label, "shape": shape}
+
+
+def where(scenario: Scenario, view: View) -> tuple[float, float] | None:
+    """Tok/s for a user of a plan, and what stands upright; None where it has no place on the chart."""
     tpot = cell(scenario, "tpot_ms")
     y = rate(scenario) if view == "gpu" else cell(scenario, "usd_per_m_output")
-    if not tpot or not y or not bool(row(scenario).fits[0]):
-        return {}
-    return {"x": 1e3 / tpot, "y": y, "label": label, "shape": shape}
+    return (1e3 / tpot, y) if tpot and y and bool(row(scenario).fits[0]) else None
 
 
 def rate(scenario: Scenario) -> float | None:
@@ -217,14 +227,13 @@ OTHERS: Final = ("col_usd", "col_gpus", "col_batch", "col_tpot", "col_ttft", "co
 def best_header(objective: Objective) -> tuple[str, ...]:
     """Titles of the table of best choices: what is made best first, everything once."""
     own = VALUES[objective]
-    return ("rank", "kind", own, "col_behind", *(title for title in OTHERS if title != own))
+    return ("kind", own, "col_behind", *(title for title in OTHERS if title != own))
 
 
 def best_row(rank: int, answer: Answer) -> tuple[str, ...]:
     """One of the best choices as cells, in the order of `best_header`."""
     choice = answer.best[rank - 1]
     cells = {
-        "rank": str(rank),
         "kind": choice.kind,
         "col_behind": DASH if rank == 1 else _behind(choice.value, answer.best[0].value),
         **_cells(choice),
@@ -258,9 +267,19 @@ def _figure(value: float | None) -> str:
 
 def _signed(share: float) -> str:
     """A difference in percent with its sign."""
-    return f"{'+' if share >= 0 else '−'}{significant(abs(share) * 100, 2)} %"
+    return "0 %" if abs(share) < SAME else f"{'+' if share >= 0 else '−'}{percent(share)}"
+
+
+def percent(share: float) -> str:
+    """The size of a difference in percent."""
+    return f"{significant(abs(share) * 100, 2)} %"
+
+
+def in_words(reason: str) -> str:
+    """A reason of the planner's in the words of the page."""
+    return PROMISE_WORDS.sub("SLA", reason)
 
 
 def refusals(answer: Answer) -> list[tuple[str, str]]:
     """Why candidates fell, most first."""
-    return [(each.reason, whole(each.count)) for each in answer.refused]
+    return [(in_words(each.reason), whole(each.count)) for each in answer.refused]

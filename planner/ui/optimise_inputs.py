@@ -23,7 +23,8 @@ from planner.optimise.spelling import (
     read_text,
     spell_value,
 )
-from planner.share import to_link
+from planner.share import address as page_address
+from planner.share import page_values, to_link
 from planner.specs.scenario import Scenario, describe
 from planner.specs.spelling import spell
 from planner.ui import link
@@ -39,6 +40,9 @@ AT_MOST: Final = ("tpot_ms", "ttft_ms", "usd_per_hour", "gpus_per_replica")
 """Fields whose upper limit has an input of its own."""
 
 STEPS: Final = {"tpot_ms": 5.0, "ttft_ms": 50.0, "usd_per_hour": 10.0, "gpus_per_replica": 1.0}
+INPUT_PIXELS: Final = 215
+"""Narrowest input: one column on a phone, where two would cut what is chosen."""
+
 FEW_GPUS: Final = 64
 """Budget up to which a question about one accelerator and one precision is answered without a button."""
 
@@ -52,19 +56,28 @@ def read_address() -> tuple[Fault, ...]:
     """Put the address's question into the inputs, once a session; what is refused is left out and handed back."""
     if st.session_state.get(READ):
         return ()
-    try:
-        texts = link.own_values(PAGE)
-    except InputError as error:
-        return error.faults
-    faults: list[Fault] = []
-    for name, text in texts.items():
-        try:
-            _put(name, read_text(name, text))
-        except InputError as error:
-            faults.extend(error.faults)
+    faults, sound = judged(page_address(link.raw(), PAGE).own)
+    for name, values in sound.items():
+        _put(name, read_text(name, values[0]))
     if not faults:
         st.session_state[READ] = True
-    return tuple(faults)
+    return faults
+
+
+def judged(own: link.Pairs) -> tuple[tuple[Fault, ...], link.Pairs]:
+    """Every fault of an address's question, and the sound part of it."""
+    found = {name: _faults(name, values) for name, values in own.items()}
+    sound = {name: values for name, values in own.items() if not found[name]}
+    return tuple(fault for each in found.values() for fault in each), sound
+
+
+def _faults(name: str, values: Sequence[str]) -> tuple[Fault, ...]:
+    """What is wrong with one part of an address's question."""
+    try:
+        read_text(name, page_values({name: values}, PAGE)[name])
+    except InputError as error:
+        return error.faults
+    return ()
 
 
 def accept() -> None:
@@ -86,7 +99,7 @@ def _put(name: str, value: Any) -> None:
 
 def draw(scenario: Scenario) -> None:
     """All inputs: six that decide most, the rest in an expander."""
-    with st.grid(3, min_column_width=140, gap="small", key="ask"):
+    with st.grid(3, min_column_width=INPUT_PIXELS, gap="small", key="ask"):
         _several("accelerators", accelerator_ids(), scenario)
         _several("precisions", describe("weights").options, scenario)
         _several("caches", describe("kv").options, scenario)
@@ -128,7 +141,7 @@ def _several(name: str, options: Sequence[Any], scenario: Scenario) -> None:
 
 def _more(scenario: Scenario) -> None:
     """Inputs that few questions need."""
-    with st.grid(3, min_column_width=140, gap="small", key="ask_more"):
+    with st.grid(3, min_column_width=INPUT_PIXELS, gap="small", key="ask_more"):
         for field in AT_MOST:
             st.number_input(
                 word(f"limit_{field}"), min_value=0.0, step=STEPS[field], format="%g", placeholder=word("none"),

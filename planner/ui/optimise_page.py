@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any, Final
 
-import pyarrow as pa
 import streamlit as st
 
 from planner.errors import Fault, InputError
@@ -17,16 +16,15 @@ from planner.ui import (
     optimise_around,
     optimise_blocks,
     optimise_inputs,
+    optimise_refusal,
     optimise_share,
     optimise_tasks,
     show,
     state,
 )
 from planner.ui import optimise_sentences as sentences
-from planner.ui.link import refused_rows
 from planner.ui.optimise_run import Desk, View
 from planner.ui.optimise_words import word
-from planner.ui.text import say
 from planner.ui.worker import LONGEST
 from planner.units import show as shown
 
@@ -39,18 +37,18 @@ SOON_SECONDS: Final = 0.3
 def page() -> None:
     """Draw the page for the sidebar's scenario."""
     if refused := optimise_inputs.read_address():
-        _refuse(refused)
+        optimise_refusal.draw(refused, optimise_inputs.accept)
         return
     head, mine = st.container(key="optimise_head"), state.current()
     with show.card(word("space"), "card_space"):
         optimise_inputs.draw(mine)
         buttons = st.container(horizontal=True, gap="small", vertical_alignment="center", key="search_buttons")
-        panel = st.container(key="search_panel")
+        panel = st.container()
     optimise_inputs.write_address()
     try:
         asked = optimise_inputs.question(mine)
     except InputError as error:
-        _contradict(head, error.faults)
+        _contradict(head, buttons, error.faults)
         return
     view = _started(asked)
     with buttons:
@@ -61,23 +59,29 @@ def page() -> None:
         _headline(view, mine)
     if view.state == "done":
         _results(view.value, mine)
+        if view.value.winner is not None:
+            optimise_share.row(view.value)
     elif view.old is not None:
         _old(view.old)
 
 
-def _refuse(faults: Sequence[Fault]) -> None:
-    """A link whose question is refused: no numbers until the reader goes on with what is sound in it."""
-    show.refused(say("link_refused"), word("link_refused_why"), refused_rows(faults))
-    st.button(say("continue"), key="_ask_continue", help=say("continue_help"), on_click=optimise_inputs.accept)
-
-
-def _contradict(head: Any, faults: Sequence[Fault]) -> None:
-    """Inputs that ask nothing that can be answered."""
+def _contradict(head: Any, buttons: Any, faults: Sequence[Fault]) -> None:
+    """Inputs that ask nothing that can be answered; the last answer stays, as an old one."""
     SEARCH.cancel()
+    rate = [fault.field for fault in faults] == ["objective"]
     with head:
-        show.answer(word("title_contradiction"))
-        st.markdown(show.plain(word("contradiction_why")))
-        st.dataframe(pa.table(refused_rows(faults)), hide_index=True, alt=word("title_contradiction"), height="content")
+        show.answer(word("title_no_rate" if rate else "title_contradiction"))
+        show.finding(word("no_rate_why" if rate else "contradiction_why"))
+        if not rate:
+            optimise_refusal.listed(faults)
+    with buttons:
+        st.button(word("search"), key="_search", icon=":material/search:", disabled=True)
+        st.button(word("cancel"), key="_cancel", icon=":material/close:", disabled=True)
+        _measured()
+    if (last := SEARCH.last()) is not None:
+        with head:
+            _notice(last)
+        _old(last)
 
 
 def _started(asked: Question) -> View:
@@ -101,6 +105,11 @@ def _buttons(asked: Question, view: View) -> None:
         args=(optimise_tasks.search, asked, asked), disabled=busy or view.state == "done",
     )  # fmt: skip
     st.button(word("cancel"), key="_cancel", icon=":material/close:", on_click=SEARCH.cancel, disabled=not busy)
+    _measured()
+
+
+def _measured() -> None:
+    """The shortcut to all measured accelerators."""
     st.button(
         word("measured"), key="_measured", icon=":material/speed:", help=word("measured_help"),
         on_click=optimise_inputs.choose_measured,
@@ -110,7 +119,8 @@ def _buttons(asked: Question, view: View) -> None:
 def _panel(asked: Question, view: View) -> None:
     """How far the search is, asked for again and again while it runs.
 
-    The bar is always there: nothing jumps when a search begins, and the browser need not fetch it then.
+    The bar is always there, unseen while nothing runs: nothing jumps when a search begins, and the browser need not
+    fetch it then.
     """
     st.fragment(_progress, run_every=POLL_SECONDS if view.state == "running" else None)(asked, view)
 
@@ -118,14 +128,16 @@ def _panel(asked: Question, view: View) -> None:
 def _progress(asked: Question, view: View) -> None:
     """One look at the search."""
     if view.state != "running" or view.job is None:
-        st.progress(1.0 if view.state == "done" else 0.0, text=show.plain(_rest(view)))
+        with st.container(key="search_rest"):
+            st.progress(0.0, text=show.plain(_rest(view)))
         return
     if not view.job.running:
         st.rerun()
     now = view.job.progress()
     share = now.done / now.total if now.total else 0.0
     text = word("waiting") if view.job.waiting else sentences.progress(now, asked)
-    st.progress(min(1.0, share), text=show.plain(text))
+    with st.container(key="search_panel"):
+        st.progress(min(1.0, share), text=show.plain(text))
 
 
 def _rest(view: View) -> str:
@@ -138,17 +150,35 @@ def _rest(view: View) -> str:
 def _headline(view: View, mine: Scenario) -> None:
     """The answer as the page's first words, or why there is none."""
     if view.state == "done":
-        show.answer(sentences.headline(view.value, mine))
-        if view.value.winner is None:
-            show.finding(sentences.infeasible(view.value))
-        return
-    show.answer(word(f"title_{view.state}", limit=shown(LONGEST, "s")))
+        _answer(view.value, mine)
+    elif view.old is None:
+        show.answer(word(f"title_{view.state}", limit=shown(LONGEST, "s")))
+    elif view.state == "idle":
+        _notice(view.old)
+        with st.container(key="old_head"):
+            show.answer(word("old_headline", said=_said(view.old, False)))
+    else:
+        show.answer(word(f"title_{view.state}", limit=shown(LONGEST, "s")))
+        _notice(view.old)
 
 
-def _results(answer: Answer, mine: Scenario) -> None:
-    """Everything that is said of an answer to the inputs shown."""
+def _said(answer: Answer, live: bool) -> str:
+    """The headline of an answer."""
+    return sentences.headline(answer) if answer.winner is not None else optimise_around.headline(answer, live)
+
+
+def _answer(answer: Answer, mine: Scenario) -> None:
+    """The headline of an answer to the inputs shown, and the ways on from it."""
+    show.answer(_said(answer, True))
     if answer.winner is None:
         optimise_around.relaxations(answer)
+    else:
+        optimise_blocks.under_headline(answer, mine)
+
+
+def _results(answer: Answer, mine: Scenario, live: bool = True) -> None:
+    """Everything that is said of an answer; of an old one, what is known of it."""
+    if answer.winner is None:
         optimise_blocks.counts(answer)
         if answer.front:
             optimise_blocks.front(answer, mine)
@@ -157,20 +187,20 @@ def _results(answer: Answer, mine: Scenario) -> None:
     optimise_blocks.front(answer, mine)
     grid = st.grid(2, min_column_width=430, gap="small", key="optimise_cards")
     with grid:
-        optimise_around.prices(answer)
+        optimise_around.prices(answer, live)
         optimise_blocks.counts(answer)
-    optimise_around.sensitivity(answer)
-    optimise_share.row(answer)
+    optimise_around.sensitivity(answer, live)
 
 
-def _old(old: Answer) -> None:
-    """The answer to other inputs, marked as such, beside the plan of those inputs, with the way back to them."""
-    mine = old.question.scenario
-    with st.container(border=True, key="old_answer"):
+def _notice(old: Answer) -> None:
+    """That what follows is the answer to other inputs, with the way back to them."""
+    with st.container(key="old_notice", gap="small"):
         st.badge(word("old_badge"), icon=":material/history:", color="orange")
         back = show.anchor(optimise_inputs.address(old.question), word("old_back"))
         st.html(f'<p style="margin:0">{escape(word("old"))} {back}.</p>')
-        st.markdown(show.plain(sentences.headline(old, mine)))
-        if old.winner is not None:
-            title = word("best_old")
-            show.behind(title, "_old_table", lambda: optimise_blocks.choices(old, mine, title))
+
+
+def _old(old: Answer) -> None:
+    """The answer to other inputs, dimmed, beside the plan of those inputs: the page keeps its shape."""
+    with st.container(key="old_answer"):
+        _results(old, old.question.scenario, live=False)

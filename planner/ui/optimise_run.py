@@ -89,6 +89,11 @@ class Desk:
             return View(ended[1], reason=ended[2], old=old)
         return View("idle", old=old)
 
+    def last(self) -> Any:
+        """The session's last answer, whatever it answers; None before the first."""
+        kept: tuple[Hashable, Any] | None = st.session_state.get(self._last)
+        return None if kept is None else kept[1]
+
     def start(self, task: Task, asked: Hashable, subject: Any) -> None:
         """Begin work on what is asked."""
         self.cancel()

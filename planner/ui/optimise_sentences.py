@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from planner.catalog.accelerators import accelerator
 from planner.optimise.answer import Answer, Choice, Progress
-from planner.optimise.question import LARGEST, Objective, Question
+from planner.optimise.question import Objective, Question
+from planner.optimise.words import PRECISIONS, layout_words
 from planner.specs.scenario import Scenario
+from planner.ui.data import asked as asked_for
 from planner.ui.optimise_chart import View
-from planner.ui.optimise_data import on_line, reason_of, upright, value_of
+from planner.ui.optimise_data import SAME, cell, in_words, on_line, percent, reason_of, upright, value_of, where
 from planner.ui.optimise_words import word
 from planner.units import dollars, show, significant, unit_of, whole
 
-SAME: Final = 0.005
-"""Relative difference that is not worth a figure."""
-
+UNITS: Final = {"gpu": "tok/s", "usd": "$"}
+"""Units of the upright axis, by view."""
 
 NEAR: Final = ("promise", "limit", "budget", "price")
 """Reasons of the question's own: what fell for one of them is a layout that could be had."""
@@ -27,50 +29,81 @@ def figure(objective: Objective, value: float) -> str:
     return significant(value) if objective == "goodput_tok_s" else show(value, unit_of(objective))
 
 
-def headline(answer: Answer, mine: Scenario) -> str:
-    """The winner, and by how much it beats the plan of the sidebar and the next of another kind."""
+def headline(answer: Answer) -> str:
+    """The winner: on which machines, at what value, and how far the next kind is behind."""
     winner, objective = answer.winner, answer.question.objective
     if winner is None:
         return word("infeasible", gpus=show(answer.question.max_gpus, "GPUs"))
-    first = word(f"{objective}_is", kind=winner.kind, value=figure(objective, winner.value))
-    own = value_of(mine, objective)
-    beside = [*_than_plan(winner, own, objective), *_than_next(answer, winner)]
-    said = word("both", first=beside[0], second=beside[1]) if len(beside) > 1 else "".join(beside)
-    end = "" if own is not None else f" {_no_plan(mine)}"
-    return f"{first}, {said}.{end}" if said else f"{first}.{end}"
+    said = {"lead": word(f"lead_{objective}"), "machine": machine(winner), "value": _value(winner, objective)}
+    return word("headline", next=_next(answer, winner), **said)
 
 
-def _than_plan(winner: Choice, own: float | None, objective: Objective) -> list[str]:
-    """How the winner compares with the plan of the sidebar."""
-    if own is None:
-        return []
-    said = _difference(winner.value, own, objective)
-    return [word("as_plan") if said is None else word("than_plan", share=said[0], word=said[1])]
+def machine(choice: Choice) -> str:
+    """What a choice runs on: how many of which accelerator, its precision, and that prefill is apart."""
+    asked, (decode, prefill) = choice.scenario, devices(choice)
+    counts = {accelerator(asked.gpu).name: decode}
+    if prefill:
+        other = accelerator(asked.prefill_gpu or asked.gpu).name
+        counts[other] = counts.get(other, 0.0) + prefill
+    said = " + ".join(word("machine", count=whole(count), gpu=name) for name, count in counts.items())
+    return ", ".join((said, PRECISIONS[asked.weights], *([word("machine_apart")] if prefill else [])))
 
 
-def _than_next(answer: Answer, winner: Choice) -> list[str]:
-    """How the winner compares with the best of another kind."""
+def devices(choice: Choice) -> tuple[float, float]:
+    """GPUs that decode (or do both), and GPUs of a prefill pool."""
+    found = choice.outcome
+    every = found.gpus or found.gpus_per_replica
+    if choice.scenario.prefill != "disaggregated":
+        return every, 0.0
+    decode = found.gpus_per_replica * (cell(choice.scenario, "replicas") or 1.0)
+    return decode, every - decode
+
+
+def _value(choice: Choice, objective: Objective) -> str:
+    """The objective of a choice, and what an hour of it costs where that is known."""
+    hour = cell(choice.scenario, "usd_per_hour")
+    own = (
+        []
+        if objective in ("gpus", "usd_per_hour")
+        else [word(f"{objective}_is", value=figure(objective, choice.value))]
+    )
+    own += [] if hour is None else [word("hour_is", value=dollars(hour))]
+    return ", ".join(own) or figure(objective, choice.value)
+
+
+def _next(answer: Answer, winner: Choice) -> str:
+    """How far the best of another kind is from the winner."""
     other = next((choice for choice in answer.best if choice.kind != winner.kind), None)
-    if other is None:
-        return []
-    said = _difference(winner.value, other.value, answer.question.objective)
-    if said is None:
-        return [word("as_next", kind=other.kind)]
-    return [word("than_next", share=said[0], word=said[1], kind=other.kind)]
+    return "" if other is None else _compared("next_is", other.value, winner.value, answer.question.objective)
 
 
-def _difference(value: float, other: float, objective: Objective) -> tuple[str, str] | None:
-    """By which share a value is smaller or larger than another, and the word for it; None where they are the same."""
-    share = value / other - 1.0 if other else 0.0
-    if abs(share) < SAME:
-        return None
-    less = word("fewer" if objective == "gpus" else "less")
-    return f"{significant(abs(share) * 100, 2)} %", less if share < 0 else word("more_than")
+def _compared(key: str, value: float, best: float, objective: Objective) -> str:
+    """How a value differs from the winner's, which all differences on the page are shares of."""
+    share = value / best - 1.0 if best else 0.0
+    by = word("by_none") if abs(share) < SAME else word("by_more" if share > 0 else "by_less", share=percent(share))
+    return word(key, verb=word(f"verb_{objective}"), by=by)
 
 
-def _no_plan(mine: Scenario) -> str:
-    """Why the plan of the sidebar has no value."""
-    reason = reason_of(mine)
+def layout(choice: Choice) -> str:
+    """How the winner is laid out: which GPUs decode, and which prefill."""
+    (decode, prefill), found = devices(choice), choice.outcome
+    named, many = layout_words(choice.scenario), round(cell(choice.scenario, "replicas") or 1.0)
+    if prefill:
+        own = named if many == 1 else word("replicas_of", count=whole(many), layout=named)
+        return word("layout_apart", layout=own, decode=show(decode, "GPUs"), prefill=show(prefill, "GPUs"))
+    said = {"layout": named, "batch": whole(found.batch)}
+    if many == 1:
+        return word("layout_one", **said)
+    return word("layout_many", replicas=show(many, "replicas"), gpus=show(found.gpus_per_replica, "GPUs"), **said)
+
+
+def own_plan(answer: Answer, mine: Scenario) -> str:
+    """How the plan of the sidebar compares with the winner; why it cannot."""
+    winner, objective = answer.winner, answer.question.objective
+    own = value_of(mine, objective)
+    if own is not None and winner is not None:
+        return _compared("plan_is", own, winner.value, objective)
+    reason = in_words(reason_of(mine))
     return word("plan_fails", reason=reason) if reason else word("plan_unpriced")
 
 
@@ -79,7 +112,9 @@ def infeasible(answer: Answer) -> str:
     if not answer.refused:
         return word("infeasible_none")
     near = [each for each in answer.refused if each.rule in NEAR] or list(answer.refused)
-    said = "; ".join(word("infeasible_each", reason=each.reason, count=whole(each.count)) for each in near[:2])
+    said = "; ".join(
+        word("infeasible_each", reason=in_words(each.reason), count=whole(each.count)) for each in near[:2]
+    )
     return word("infeasible_main", total=whole(answer.candidates), said=said)
 
 
@@ -100,21 +135,29 @@ def counts(answer: Answer) -> str:
 
 
 def front(answer: Answer, view: View) -> str:
-    """What speed for a user costs."""
+    """What the winner gives at the SLA, and from where to where the front runs."""
     line = on_line(answer.front, view)
     if not line:
         return word("front_empty")
     slow, fast = line[0], line[-1]
     if len(line) == 1:
-        return word("front_one", kind=slow.kind)
-    unit = "tok/s" if view == "gpu" else "$"
-    return word(
-        f"front_finding_{view}", first=show(upright(slow, view), unit), last=show(upright(fast, view), unit),
-        slow=show(slow.tok_s_user, "tok/s"), fast=show(fast.tok_s_user, "tok/s"),
-    )  # fmt: skip
+        return _at_sla(answer, view) + word("front_one", kind=slow.kind)
+    ends = {"slow": show(slow.tok_s_user, "tok/s"), "fast": show(fast.tok_s_user, "tok/s")}
+    return _at_sla(answer, view) + word(
+        "front_finding", first=_upright(upright(slow, view), view), last=show(upright(fast, view), UNITS[view]), **ends
+    )
 
 
-def worse(objective: Objective, now: float, then: float) -> float:
-    """How much worse the objective is now than it would be then: positive = the constraint costs something."""
-    share = now / then - 1.0 if then else 0.0
-    return -share if objective in LARGEST else share
+def _at_sla(answer: Answer, view: View) -> str:
+    """What the winner gives a user, and for what; nothing where there is no winner or no such figure."""
+    winner = answer.winner
+    place = None if winner is None else where(winner.scenario, view)
+    if place is None:
+        return ""
+    tpot = asked_for(answer.question.scenario.sla_tpot_ms)
+    return word("front_winner", tpot=tpot, speed=show(place[0], "tok/s"), value=_upright(place[1], view))
+
+
+def _upright(value: float | None, view: View) -> str:
+    """A value of the upright axis."""
+    return word(f"front_per_{view}", value=show(value, UNITS[view]))

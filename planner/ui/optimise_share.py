@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
 import streamlit as st
 
+from planner.export import Json
 from planner.optimise.answer import Answer
-from planner.optimise.document import answer_csv, answer_json, question_link
+from planner.optimise.document import answer_csv, answer_json, plain, question_link
 from planner.optimise.question import Question
+from planner.optimise.sensitivity import COLUMNS
+from planner.optimise.sensitivity import rows as swing_rows
+from planner.optimise.shadow import ConstraintPrice
 from planner.optimise.spelling import question_texts
-from planner.share import to_link
+from planner.share import pinned, to_link
 from planner.ui import show
 from planner.ui.link import page_address
+from planner.ui.optimise_around import MOVED, PRICED, known
+from planner.ui.optimise_tasks import Moved, Weighed
 from planner.ui.optimise_words import word
 from planner.ui.sharing import POPOVER_PIXELS
 from planner.ui.text import say
@@ -34,9 +41,29 @@ def row(answer: Answer) -> None:
                 on_click="ignore", icon=":material/download:",
             )  # fmt: skip
             st.download_button(
-                say("json"), lambda: answer_json(answer, start, here).encode(), "optimise.json", "application/json",
-                key="_json", on_click="ignore", icon=":material/download:",
+                say("json"), lambda: answer_json(answer, start, here, around(answer)).encode(), "optimise.json",
+                "application/json", key="_json", on_click="ignore", icon=":material/download:",
             )  # fmt: skip
+
+
+def around(answer: Answer) -> Mapping[str, Json]:
+    """What is known around an answer, for its document: prices of constraints, and what moves it."""
+    weighed: Weighed | None = known(PRICED, answer)
+    moved: Moved | None = known(MOVED, answer)
+    found: dict[str, Json] = {}
+    if weighed is not None:
+        found["prices"] = [_priced(each) for each in weighed.prices]
+    if moved is not None:
+        found["swings"] = [dict(zip(COLUMNS, map(plain, cells), strict=True)) for cells in swing_rows(moved.swings)]
+    return found
+
+
+def _priced(each: ConstraintPrice) -> Mapping[str, Json]:
+    """The price of one constraint, the new best as a link."""
+    numbers = {
+        name: plain(getattr(each, name)) for name in ("field", "now", "then", "value_now", "value_then", "change")
+    }
+    return {**numbers, "link": None if each.scenario is None else to_link(pinned(each.scenario))}
 
 
 def command(question: Question) -> str:

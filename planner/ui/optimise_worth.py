@@ -9,15 +9,15 @@ from planner.catalog.accelerators import accelerator
 from planner.errors import InputError
 from planner.optimise.answer import Answer
 from planner.optimise.break_even import BreakEven, Turn
-from planner.optimise.question import LARGEST, Question
+from planner.optimise.question import Question
 from planner.optimise.sensitivity import End, Swing
 from planner.optimise.shadow import ConstraintPrice, Relaxation, moved
 from planner.optimise.words import kind_words
 from planner.ui.data import asked
-from planner.ui.optimise_sentences import worse
+from planner.ui.optimise_data import APART, percent
 from planner.ui.optimise_tornado import amount, change, moving, name
 from planner.ui.optimise_words import word
-from planner.units import dollars, significant, unit_of
+from planner.units import dollars, unit_of
 
 SAME: Final = 0.0005
 
@@ -34,30 +34,28 @@ def _amount(field: str, value: float) -> str:
 
 
 def price(answer: Answer, found: ConstraintPrice) -> str:
-    """What one constraint costs, or would cost."""
+    """What moving one constraint would do, always seen from the question as it is."""
     now, then = _amount(found.field, found.now), _amount(found.field, found.then)
     said = {"label": label(found.field), "now": now, "then": then}
-    if found.value_then is None:
+    if found.change is None:
         return word("price_never", **said)
-    share = worse(answer.question.objective, found.value_now, found.value_then)
-    if abs(share) < SAME:
+    if abs(found.change) < SAME:
         return word("price_free", **said)
-    kinds = {"price": ("price_costs", "price_saves"), "yield": ("price_loses", "price_spares")}
-    keys = kinds["yield" if answer.question.objective in LARGEST else "price"]
-    return word(keys[share < 0], share=_share(found, share), winner=_winner(answer, found), **said)
-
-
-def _share(found: ConstraintPrice, share: float) -> str:
-    """By how much the objective is worse under the tighter of two values, as a share of what it is under the looser."""
-    loose, tight = (found.value_then, found.value_now) if share > 0 else (found.value_now, found.value_then)
-    return f"{significant(abs((tight or 0.0) / (loose or 1.0) - 1.0) * 100, 2)} %"
+    keys = (
+        ("price_dearer", "price_cheaper")
+        if answer.question.objective.startswith("usd")
+        else ("price_more", "price_fewer")
+    )
+    return word(keys[found.change < 0], share=percent(found.change), winner=_winner(answer, found), **said)
 
 
 def _winner(answer: Answer, found: ConstraintPrice) -> str:
-    """Who wins then, when it is another."""
-    winner = answer.winner
+    """Who wins then, when it is another: its layout, and the rest of its name where that differs too."""
     kind = "" if found.scenario is None else kind_words(found.scenario)
-    return word("price_winner", kind=kind) if winner is not None and kind and kind != winner.kind else ""
+    if answer.winner is None or kind in ("", answer.winner.kind):
+        return ""
+    layout, _, rest = kind.partition(APART)
+    return word("price_winner", kind=layout if rest == answer.winner.kind.partition(APART)[2] else kind)
 
 
 def relaxation(found: Relaxation) -> str:
@@ -74,13 +72,32 @@ def relaxed(question: Question, found: Relaxation) -> Question | None:
         return None
 
 
+def infeasible(found: Sequence[Relaxation]) -> str:
+    """What nothing keeps: only the constraints that could be relaxed, each with its amount."""
+    the = [word("infeasible_the", label=label(each.field), now=_amount(each.field, each.now)) for each in found]
+    return word("infeasible_since", said=word("infeasible_and").join(the))
+
+
 def moves(swings: Sequence[Swing]) -> str:
-    """What moves the answer most, and what it does at both ends of its range."""
+    """At which end of an input nothing stands, then what moves the answer most, and what it does at both ends."""
     found = moving(swings)
     if not found:
         return word("moves_nothing")
-    first = found[0]
-    return word("moves_most", name=name(first), low=_end(first, first.low), high=_end(first, first.high))
+    lost = [
+        word(
+            "moves_lost_sla" if each.key.startswith("sla") else "moves_lost",
+            name=name(each),
+            at=amount(end.input, each.unit),
+        )
+        for each in found
+        for end in (each.low, each.high)
+        if end.value is None
+    ]
+    first = next((each for each in found if not each.turns), None)
+    most = [] if first is None else [
+        word("moves_most", name=name(first), low=_end(first, first.low), high=_end(first, first.high))
+    ]  # fmt: skip
+    return " ".join((*lost[:1], *most))
 
 
 def _end(swing: Swing, end: End) -> str:
@@ -90,7 +107,7 @@ def _end(swing: Swing, end: End) -> str:
         return word("moves_falls", at=at)
     if share is None:
         return word("moves_same", at=at)
-    return word("moves_by", share=f"{'+' if share > 0 else '−'}{significant(abs(share) * 100, 2)} %", at=at)
+    return word("moves_by", share=f"{'+' if share > 0 else '−'}{percent(share)}", at=at)
 
 
 def turns(answer: Answer, found: BreakEven | None) -> Iterator[str]:
