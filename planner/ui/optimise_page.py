@@ -43,7 +43,7 @@ def page() -> None:
     with show.card(word("space"), "card_space"):
         optimise_inputs.draw(mine)
         buttons = st.container(horizontal=True, gap="small", vertical_alignment="center", key="search_buttons")
-        panel = st.container()
+        panel = st.container(key="search_panel")
     optimise_inputs.write_address()
     try:
         asked = optimise_inputs.question(mine)
@@ -128,16 +128,14 @@ def _panel(asked: Question, view: View) -> None:
 def _progress(asked: Question, view: View) -> None:
     """One look at the search."""
     if view.state != "running" or view.job is None:
-        with st.container(key="search_rest"):
-            st.progress(0.0, text=show.plain(_rest(view)))
+        st.progress(0.0, text=show.plain(_rest(view)))
         return
     if not view.job.running:
         st.rerun()
     now = view.job.progress()
     share = now.done / now.total if now.total else 0.0
     text = word("waiting") if view.job.waiting else sentences.progress(now, asked)
-    with st.container(key="search_panel"):
-        st.progress(min(1.0, share), text=show.plain(text))
+    st.progress(min(1.0, share), text=show.plain(text))
 
 
 def _rest(view: View) -> str:
