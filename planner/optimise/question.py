@@ -94,6 +94,9 @@ class Question(BaseModel):
     """The plan field that is made best."""
     limits: tuple[Limit, ...] = ()
     """What must hold beside the SLA."""
+    aim: Limit | None = None
+    """A plan field that is made as small (or as large) as can be, in the place of the objective; its value says nothing. No
+    link writes it: a search for the smallest relaxation sets it."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -109,6 +112,8 @@ class Question(BaseModel):
 
     def shown(self, value: float) -> float:
         """A value of the search, which makes everything small and counts in seconds, in the objective's own unit."""
+        if self.aim is not None:
+            return value if self.aim.at_most else -value
         if self.objective in LARGEST:
             return -value
         return value * 1e3 if self.objective in ("tpot_ms", "ttft_ms") else value

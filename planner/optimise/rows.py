@@ -43,6 +43,8 @@ def flat_rows(setting: Setting, question: Question, layout: Layout, made: Judged
 
 def objective(question: Question, made: Judged) -> Column:
     """What is made small; the most good tokens with a minus."""
+    if question.aim is not None:
+        return limited(question.aim.field, made) * (1.0 if question.aim.at_most else -1.0)
     match question.objective:
         case "usd_per_m_goodput":
             return made.cash.per_good

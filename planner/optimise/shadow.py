@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
 
-from planner.errors import InputError
 from planner.optimise.answer import Answer, Choice
-from planner.optimise.question import LARGEST, MOST_GPUS, OBJECTIVES, Limit, Question
+from planner.optimise.question import MOST_GPUS, Limit, Question
 from planner.optimise.search import optimise
 from planner.specs.scenario import Scenario, describe
 
@@ -171,23 +170,15 @@ def _relaxed(
     cancelled: Callable[[], bool] | None,
     executor: Executor | None,
 ) -> Relaxation | None:
-    """One constraint lifted and its own field made best; then the question again with the value that this reached."""
-    limit = next((each for each in question.limits if each.field == field), None)
-    upward = limit is None or limit.at_most
+    """One constraint lifted and its own field made as small (or large) as can be; then the question again with that."""
     for lifted in _lifted(question, field):
         best = optimise(lifted, None, cancelled, 1, executor).winner
-        if best is None:
+        if best is None or lifted.aim is None:
             continue
-        needed = best.value if field == "max_gpus" else _rounded(_reached(best, field), upward)
+        needed = best.value if field == "max_gpus" else _rounded(best.value, lifted.aim.at_most)
         again = optimise(moved(question, field, needed), None, cancelled, 1, executor).winner
         return None if again is None else Relaxation(field, now, needed, again)
     return None
-
-
-def _reached(best: Choice, field: str) -> float:
-    """What the best comes to in the field of a constraint."""
-    found = getattr(best.outcome, PROMISES.get(field, field))
-    return best.value if found is None else float(found)
 
 
 def _rounded(value: float, upward: bool) -> float:
@@ -197,21 +188,15 @@ def _rounded(value: float, upward: bool) -> float:
 
 
 def _lifted(question: Question, field: str) -> Iterator[Question]:
-    """The question without a constraint, made best in that constraint's own field where that is an objective."""
+    """The question without a constraint, aimed at that constraint's own field."""
     if field == "max_gpus":
         budget = question.max_gpus
         while budget < MOST_GPUS:
             budget = min(budget * 4, MOST_GPUS)
-            yield _changed(question, max_gpus=budget, objective="gpus")
-        return
-    own = PROMISES.get(field, field)
-    objective = own if own in OBJECTIVES and own not in LARGEST else question.objective
-    try:
-        if field in PROMISES:
-            scenario = question.scenario.with_(**{field: describe(field).high})
-            yield _changed(question, scenario=scenario, objective=objective)
-        else:
-            limits = tuple(each for each in question.limits if each.field != field)
-            yield _changed(question, limits=limits, objective=objective)
-    except InputError:
-        return
+            yield _changed(question, max_gpus=budget, aim=Limit("gpus", True, 0.0))
+    elif field in PROMISES:
+        scenario = question.scenario.with_(**{field: describe(field).high})
+        yield _changed(question, scenario=scenario, aim=Limit(PROMISES[field], True, 0.0))
+    else:
+        limits = tuple(each for each in question.limits if each.field != field)
+        yield from (_changed(question, limits=limits, aim=each) for each in question.limits if each.field == field)

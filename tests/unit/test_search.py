@@ -214,6 +214,25 @@ def test_too_few_gpus_are_told_how_many_there_must_be() -> None:
     assert optimise(moved(question, "max_gpus", 3)).winner is None
 
 
+@pytest.mark.parametrize(
+    ("limit", "better"),
+    [
+        (Limit("usd_per_hour", True, 1.0), 0.99),
+        (Limit("goodput_tok_s", False, 200_000.0), 1.01),
+        (Limit("batch", False, 50_000.0), 1.01),
+        (Limit("gpus_per_replica", True, 0.5), 0.99),
+        (Limit("usd_per_m_goodput", True, 0.001), 0.99),
+    ],
+)
+def test_the_relaxation_of_any_limit_is_the_smallest(limit: Limit, better: float) -> None:
+    """No request rate is asked, so that dollars an hour are no objective; and more is better for some fields."""
+    question = Question(scenario=LLAMA, max_gpus=16, limits=(limit,))
+    assert optimise(question).winner is None
+    (found,) = [each for each in relaxations(question) if each.field == limit.field]
+    assert optimise(moved(question, limit.field, found.needed)).winner is not None
+    assert optimise(moved(question, limit.field, found.needed * better)).winner is None
+
+
 def test_constraints_of_a_question() -> None:
     assert constraints(Question(scenario=LLAMA, limits=(Limit("batch", False, 8.0),))) == {
         "sla_tpot_ms": 50.0, "sla_ttft_ms": 200.0, "max_gpus": 16.0, "batch": 8.0,
