@@ -103,6 +103,13 @@ def _worked(pair: Pair, setting: Setting, question: Question, layout: Layout) ->
         yield _piece(pair, setting, question, some, counts)
 
 
+def best_batch(setting: Setting, question: Question, layout: Layout, serving: float) -> Found:
+    """The best row of one layout that breaks no rule, with a prefill pool and so many decode replicas; none where it fails."""
+    known = promised(setting, open_ended(setting, layout, room(setting, layout)))
+    made = _crossed(setting, question, known, batches(setting, known), np.full((1, 1), serving))
+    return best_rows(flat_rows(setting, question, layout, made, 0), 1)
+
+
 def _piece(pair: Pair, setting: Setting, question: Question, layout: Layout, counts: Column | None) -> Worked:
     """A few layouts of a pair."""
     known = promised(setting, open_ended(setting, layout, room(setting, layout)))
