@@ -106,14 +106,14 @@ def _worked(pair: Pair, setting: Setting, question: Question, layout: Layout) ->
 def best_batch(setting: Setting, question: Question, layout: Layout, serving: float) -> Found:
     """The best row of one layout that breaks no rule, with a prefill pool and so many decode replicas; none where it fails."""
     known = promised(setting, open_ended(setting, layout, room(setting, layout)))
-    made = _crossed(setting, question, known, batches(setting, known), np.full((1, 1), serving))
+    made = _crossed(setting, question, known, batches(question, known), np.full((1, 1), serving))
     return best_rows(flat_rows(setting, question, layout, made, 0), 1)
 
 
 def _piece(pair: Pair, setting: Setting, question: Question, layout: Layout, counts: Column | None) -> Worked:
     """A few layouts of a pair."""
     known = promised(setting, open_ended(setting, layout, room(setting, layout)))
-    batch = batches(setting, known)
+    batch = batches(question, known)
     made = _crossed(setting, question, known, batch, counts)
     found = flat_rows(setting, question, layout, made, pair.side.source, pair.number)
     many = len(layout.tp)
@@ -129,7 +129,7 @@ def _crossed(setting: Setting, question: Question, known: Bounds, batch: Column,
         return judged(setting, known, batch, filled(setting, question, layout), speed=speed)
     wide, serving = np.repeat(batch, counts.shape[1], axis=1), np.tile(counts, (1, batch.shape[1]))
     speed = _repeated(speed, counts.shape[1])
-    if setting.scenario.at_batch is None:
+    if question.scenario.at_batch is None:
         some = [whole_workers(setting, question, known, counts, fewer) for fewer in FEWER]
         full = np.concatenate([each for full in some for each in (full, _even(known, full))], axis=1)
         wide, serving = np.concatenate([wide, full], axis=1), np.tile(counts, (1, batch.shape[1] + 2 * len(FEWER)))
@@ -180,10 +180,10 @@ def _nearest_below(rate: Callable[[Column], Column], target: Column, most: Colum
     return best
 
 
-def batches(setting: Setting, known: Bounds) -> Column:
+def batches(question: Question, known: Bounds) -> Column:
     """The grid's batches, the largest that keeps the promise, and the largest below it that fills all ranks evenly."""
-    coarse = grid(setting, known)
-    if setting.scenario.at_batch is not None:
+    coarse = grid(question, known)
+    if question.scenario.at_batch is not None:
         return coarse
     own = np.maximum(known.limits.largest, 1.0)
     return np.sort(np.concatenate([coarse, _even(known, own), own], axis=1), axis=1)

@@ -129,6 +129,8 @@ def _contradictions(question: Question) -> Iterator[Fault]:
     """What no search can answer."""
     if question.objective == "usd_per_hour" and question.scenario.qps == 0:
         yield Fault("objective", "usd_per_hour", "needs a request rate: set qps above 0")
+    if question.scenario.osl == 1 and question.objective == "tpot_ms":
+        yield Fault("objective", "tpot_ms", "needs osl of 2 or more: requests of one output token have no TPOT")
     for limit in question.limits:
         if limit.field not in LIMITED:
             yield Fault("limits", shown(limit.field), f"must be one of {', '.join(LIMITED)}")

@@ -132,7 +132,7 @@ def _number(value: float | None) -> str:
 def _open(question: Question) -> str:
     """That nothing is feasible, and what would be."""
     found = [
-        f"  {each.field} {significant(each.needed)} instead of {significant(each.now)}: {each.choice.kind}"
+        f"  {each.field} {each.needed:,g} instead of {each.now:,g}: {each.choice.kind}"
         for each in relaxations(question)
     ]
     none = f"Nothing within {question.max_gpus:,} GPUs keeps all constraints, and no single change of one is enough."

@@ -12,7 +12,7 @@ from math import ceil, floor, log10
 from typing import Final
 
 from planner.optimise.answer import Answer, Choice
-from planner.optimise.question import MOST_GPUS, Limit, Question
+from planner.optimise.question import LARGEST, MOST_GPUS, OBJECTIVES, Limit, Question
 from planner.optimise.search import optimise
 from planner.specs.scenario import Scenario, describe
 
@@ -173,9 +173,9 @@ def _relaxed(
     """One constraint lifted and its own field made as small (or large) as can be; then the question again with that."""
     for lifted in _lifted(question, field):
         best = optimise(lifted, None, cancelled, 1, executor).winner
-        if best is None or lifted.aim is None:
+        if best is None:
             continue
-        needed = best.value if field == "max_gpus" else _rounded(best.value, lifted.aim.at_most)
+        needed = best.value if field == "max_gpus" else _rounded(best.value, _upward(question, field))
         again = optimise(moved(question, field, needed), None, cancelled, 1, executor).winner
         return None if again is None else Relaxation(field, now, needed, again)
     return None
@@ -191,12 +191,29 @@ def _lifted(question: Question, field: str) -> Iterator[Question]:
     """The question without a constraint, aimed at that constraint's own field."""
     if field == "max_gpus":
         budget = question.max_gpus
-        while budget < MOST_GPUS:
-            budget = min(budget * 4, MOST_GPUS)
-            yield _changed(question, max_gpus=budget, aim=Limit("gpus", True, 0.0))
+        while budget < ENOUGH_GPUS:
+            budget = min(budget * 4, ENOUGH_GPUS)
+            yield _changed(question, max_gpus=budget, objective="gpus")
     elif field in PROMISES:
         scenario = question.scenario.with_(**{field: describe(field).high})
-        yield _changed(question, scenario=scenario, aim=Limit(PROMISES[field], True, 0.0))
+        yield _changed(question, scenario=scenario, objective=PROMISES[field])
     else:
         limits = tuple(each for each in question.limits if each.field != field)
-        yield from (_changed(question, limits=limits, aim=each) for each in question.limits if each.field == field)
+        yield from (_aimed(question, limits, each) for each in question.limits if each.field == field)
+
+
+ENOUGH_GPUS: Final = 1024
+"""Most GPUs among which the fewest that would do are looked for."""
+
+
+def _aimed(question: Question, limits: tuple[Limit, ...], lifted: Limit) -> Question:
+    """The question with fewer limits, whose objective is the field of the one lifted: bounds are known of objectives."""
+    bounded = lifted.at_most and lifted.field in OBJECTIVES and lifted.field not in LARGEST
+    if bounded and (lifted.field != "usd_per_hour" or question.scenario.qps > 0):
+        return _changed(question, limits=limits, objective=lifted.field)
+    return _changed(question, limits=limits, aim=lifted)
+
+
+def _upward(question: Question, field: str) -> bool:
+    """Whether a constraint bounds its field from above."""
+    return all(each.at_most for each in question.limits if each.field == field)

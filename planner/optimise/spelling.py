@@ -56,7 +56,7 @@ MOST_NUMBERS: Final = 8
 """Most values of a list of numbers; each multiplies the space."""
 
 _WHOLE: Final = re.compile(r"[1-9][0-9]{0,19}", re.ASCII)
-_LIMIT: Final = re.compile(r"([a-z_]{1,40})(<=|>=)((?:0|[1-9][0-9]{0,19})(?:\.[0-9]{1,400})?)", re.ASCII)
+_LIMIT: Final = re.compile(r"([a-z_]{1,40})(<=|>=)((?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,400})?)", re.ASCII)
 
 
 def question_from_texts(scenario: Scenario, texts: Mapping[str, str]) -> Question:

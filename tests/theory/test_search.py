@@ -58,10 +58,10 @@ def whole_layouts(scenario: Scenario, most: int) -> Iterator[tuple[int, ...]]:
                 yield tp, pp, dp, ep, cp, dcp
 
 
-def tried(scenario: Scenario, at: tuple[int, ...], own: Plans) -> list[int]:
+def tried(question: Question, scenario: Scenario, at: tuple[int, ...], own: Plans) -> list[int]:
     """Batches of a layout: equal ratios up to what memory and seats admit, its own largest, and that in whole ranks."""
-    if scenario.at_batch is not None:
-        return [scenario.at_batch]
+    if question.scenario.at_batch is not None:
+        return [question.scenario.at_batch]
     setting = resolve(scenario)
     ways = at[2] * at[1]
     seats = math.inf
@@ -153,10 +153,10 @@ def brute_force(question: Question) -> list[Row]:
 def rows(question: Question, scenario: Scenario, at: tuple[int, ...], source: int, pool: int) -> Iterator[Row]:
     tp, pp, dp, ep, cp, dcp = at
     own = evaluate(scenario, candidates(layout(*at)))
-    if not own.fits[0] and scenario.at_batch is None:
+    if not own.fits[0]:
         return
-    batches = tried(scenario, at, own)
-    if scenario.decode_workers is not None and scenario.at_batch is None:
+    batches = tried(question, scenario, at, own)
+    if scenario.decode_workers is not None and question.scenario.at_batch is None:
         batches = sorted({*batches, *whole_workers(question, scenario, at, own)})
     plans = evaluate(scenario, candidates(layout(*at), np.array(batches, float)[None, :]))
     for index, batch in enumerate(batches):

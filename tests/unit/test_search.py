@@ -237,3 +237,57 @@ def test_constraints_of_a_question() -> None:
     assert constraints(Question(scenario=LLAMA, limits=(Limit("batch", False, 8.0),))) == {
         "sla_tpot_ms": 50.0, "sla_ttft_ms": 200.0, "max_gpus": 16.0, "batch": 8.0,
     }  # fmt: skip
+
+
+# --- what a scenario cannot name ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "question"),
+    [
+        (
+            {"model": "deepseek-v3", "gpu": "gb200-nvl72", "profile": "textbook", "sla_tpot_ms": 1000.0},
+            {"max_gpus": 4096},
+        ),
+        ({"model": "llama-3.1-70b", "profile": "textbook", "max_seqs": 1}, {}),
+        ({"model": "llama-3.1-70b", "at_batch": 64, "max_seqs": 8, "dp": 8}, {}),
+        ({"model": "deepseek-v3", "gpu": "h200-sxm", "at_batch": 64, "max_seqs": 8, "dp": 8}, {}),
+        ({"model": "smollm2-135m", "profile": "textbook", "isl": 1, "osl": 2, "sla_tpot_ms": 10_000.0}, {}),
+        ({"model": "llama-3.1-70b", "price": 0.0}, {}),
+        ({"model": "llama-3.1-70b", "fix_replicas": 3}, {"objective": "goodput_tok_s"}),
+    ],
+    ids=[
+        "degrees",
+        "textbook seats",
+        "batch above seats",
+        "batch of more ranks",
+        "huge batches",
+        "for nothing",
+        "fixed",
+    ],
+)
+def test_every_choice_can_be_named(fields: dict[str, object], question: dict[str, object]) -> None:
+    scenario = Scenario.model_validate({"weights": "fp8", "sla_ttft_ms": 20_000.0, **fields})
+    answer = optimise(Question.model_validate({"scenario": scenario, **question}))
+    for choice in answer.best:
+        assert outcome(choice.scenario).stands
+        assert max(choice.scenario.tp, choice.scenario.dp, choice.scenario.ep) <= 1024
+    assert answer.winner is not None or reasons(answer)
+
+
+def test_more_ranks_seat_a_batch_that_one_does_not() -> None:
+    seated = {"at_batch": 64, "max_seqs": 8, "dp": 8}
+    scenario = Scenario(model="deepseek-v3", gpu="h200-sxm", weights="fp8", sla_ttft_ms=5000.0, **seated)
+    answer = optimise(Question(scenario=scenario, max_gpus=16))
+    assert answer.winner is not None
+    assert answer.winner.scenario.dp >= 8
+
+
+def test_replicas_that_are_fixed_stay_fixed() -> None:
+    answer = optimise(Question(scenario=LLAMA.with_(fix_replicas=3), objective="goodput_tok_s", max_gpus=32))
+    assert {choice.scenario.fix_replicas for choice in answer.best} == {3}
+
+
+def test_tpot_of_requests_without_one_is_no_objective() -> None:
+    with pytest.raises(InputError, match="osl of 2"):
+        Question(scenario=LLAMA.with_(osl=1), objective="tpot_ms")
