@@ -156,10 +156,11 @@ def _optimise(asked: argparse.Namespace) -> str:
     scenario, texts = asked_of(asked.scenario)
     given = {name: text for name in QUESTION_HELP if (text := getattr(asked, name)) is not None}
     question = question_from_texts(scenario, {**texts, **given})
-    answer = optimise(question, ProgressLine(sys.stderr).show, None, _top(asked.top), helper_for(question))
+    told, helper = ProgressLine(sys.stderr).show, helper_for(question)
+    answer = optimise(question, told, None, _top(asked.top), helper)
     if asked.json:
-        return answer_json(answer, more=remedies(answer))
-    return answer_csv(answer) if asked.csv else answer_text(answer)
+        return answer_json(answer, more=remedies(answer, told, helper))
+    return answer_csv(answer) if asked.csv else answer_text(answer, told, helper)
 
 
 def _top(text: str) -> int:

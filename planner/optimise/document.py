@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Final
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ from planner.catalog.version import catalogue_version
 from planner.export import Json, document, to_csv
 from planner.optimise.answer import Answer, Choice, FrontPoint
 from planner.optimise.question import Question
+from planner.optimise.search import OnProgress
 from planner.optimise.shadow import Relaxation, relaxations
 from planner.optimise.spelling import QUESTION_FIELDS, question_texts, spell_value
 from planner.share import pinned, to_link
@@ -67,11 +69,13 @@ def answered(answer: Answer, start: str = "", base: str = "") -> Mapping[str, Js
     }
 
 
-def remedies(answer: Answer) -> Mapping[str, Json]:
+def remedies(
+    answer: Answer, on_progress: OnProgress | None = None, executor: Executor | None = None
+) -> Mapping[str, Json]:
     """What would make an infeasible question feasible, one change each; nothing where something stands."""
     if answer.winner is not None:
         return {}
-    found = relaxations(answer.question)
+    found = relaxations(answer.question, None, executor, on_progress)
     return {"relaxations": [{**plain_fields(each), "link": to_link(pinned(each.choice.scenario))} for each in found]}
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Executor
 from typing import Final, TextIO
 
 from planner.optimise.answer import Answer, Choice, Progress
 from planner.optimise.question import LIMITED, MOST_GPUS, OBJECTIVES, Question
+from planner.optimise.search import OnProgress
 from planner.optimise.shadow import relaxations
 from planner.report import table
 from planner.share import pinned, to_link
@@ -60,9 +62,12 @@ class ProgressLine:
         self.out.flush()
 
 
-def answer_text(answer: Answer) -> str:
-    """The answer in a sentence, the best plans with their links, and what was refused and why."""
-    blocks = [_answered(answer) if answer.best else _open(answer.question), _counts(answer)]
+def answer_text(answer: Answer, on_progress: OnProgress | None = None, executor: Executor | None = None) -> str:
+    """The answer in a sentence, the best plans with their links, and what was refused and why.
+
+    Where nothing stands the smallest relaxations are looked for, with progress, shared with an executor's worker.
+    """
+    blocks = [_answered(answer) if answer.best else _open(answer.question, on_progress, executor), _counts(answer)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -129,11 +134,11 @@ def _number(value: float | None) -> str:
     return DASH if value is None else significant(value)
 
 
-def _open(question: Question) -> str:
+def _open(question: Question, on_progress: OnProgress | None, executor: Executor | None) -> str:
     """That nothing is feasible, and what would be."""
     found = [
         f"  {each.field} {each.needed:,g} instead of {each.now:,g}: {each.choice.kind}"
-        for each in relaxations(question)
+        for each in relaxations(question, None, executor, on_progress)
     ]
     none = f"Nothing within {question.max_gpus:,} GPUs keeps all constraints, and no single change of one is enough."
     return "\n".join([infeasible(question), *found]) if found else none

@@ -13,7 +13,7 @@ from typing import Final
 
 from planner.optimise.answer import Answer, Choice
 from planner.optimise.question import LARGEST, MOST_GPUS, OBJECTIVES, Limit, Question
-from planner.optimise.search import optimise
+from planner.optimise.search import OnProgress, optimise
 from planner.specs.scenario import Scenario, describe
 
 PROMISES: Final = {"sla_tpot_ms": "tpot_ms", "sla_ttft_ms": "ttft_ms"}
@@ -152,14 +152,19 @@ def _tidy(value: float) -> float:
 
 
 def relaxations(
-    question: Question, cancelled: Callable[[], bool] | None = None, executor: Executor | None = None
+    question: Question,
+    cancelled: Callable[[], bool] | None = None,
+    executor: Executor | None = None,
+    on_progress: OnProgress | None = None,
 ) -> tuple[Relaxation, ...]:
     """The smallest relaxation of each single constraint that makes something feasible; none where one alone does not.
 
     Raises:
         Cancelled: when `cancelled` said so.
     """
-    found = (_relaxed(question, field, now, cancelled, executor) for field, now in constraints(question).items())
+    found = (
+        _relaxed(question, field, now, cancelled, executor, on_progress) for field, now in constraints(question).items()
+    )
     return tuple(each for each in found if each is not None)
 
 
@@ -169,10 +174,11 @@ def _relaxed(
     now: float,
     cancelled: Callable[[], bool] | None,
     executor: Executor | None,
+    on_progress: OnProgress | None,
 ) -> Relaxation | None:
     """One constraint lifted and its own field made as small (or large) as can be; then the question again with that."""
     for lifted in _lifted(question, field):
-        best = optimise(lifted, None, cancelled, 1, executor).winner
+        best = optimise(lifted, on_progress, cancelled, 1, executor).winner
         if best is None:
             continue
         needed = best.value if field == "max_gpus" else _rounded(best.value, _upward(question, field))
