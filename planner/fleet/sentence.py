@@ -150,7 +150,7 @@ def _owned_idle(fleet: Fleet) -> str:
     if not (owned and rented and fleet.feasible and fleet.stop.proven):
         return ""
     sizes = sorted({each.rate.instance for each in rented if each.rate.instance > 1})
-    why = f" because rented GPUs come in instances of {listed([whole(size) for size in sizes])}" if sizes else ""
+    why = f", because rented GPUs come in instances of {listed([whole(size) for size in sizes])}" if sizes else ""
     idle_ = f"{whole(owned)} owned GPU{' is' if owned == 1 else 's are'} idle"
     return (
         f" {idle_}: no mix with more of them costs less{why}, and of equal bills the one with the fewest GPUs is taken."

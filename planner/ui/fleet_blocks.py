@@ -55,30 +55,26 @@ def ways(fleet: Fleet) -> None:
 
 
 def tiles(fleet: Fleet) -> None:
-    """The four figures; what they are without is in their labels."""
+    """The four figures; where they leave out a class, each says so instead of its remark."""
+    without = word("tile_without", names=sentence.listed(fleet.without)) if fleet.without else ""
     budget = fleet.question.budget
     month = word("tile_bill_month", month=f"{fleet.usd_per_month:,.0f}")
     owned = sum(each.billed for each in fleet.taken if each.stock.owned)
     asked = sum(each.demand * each.traffic.scenario.osl for each in fleet.served)
     carried = sum(each.capacity * each.traffic.scenario.osl for each in fleet.served)
     used = sum(each.qps * each.traffic.scenario.osl for each in fleet.served)
-    good = word("tile_good_part", share=shown(fleet.goodput_tok_s / asked, "%"))
+    part = shown(fleet.goodput_tok_s / asked, "%")
+    good = f"{without}: {part}" if without else word("tile_good_part", share=part)
     with st.grid(4, min_column_width=150, gap="small", key="fleet_tiles"):
         bill = month if budget is None else word("tile_bill_budget", budget=dollars(budget))
-        show.tile(_label("tile_bill", fleet), dollars(fleet.usd_per_hour), bill, source=word("why_bill"))
+        show.tile(word("tile_bill"), dollars(fleet.usd_per_hour), without or bill, source=word("why_bill"))
         split = word("tile_gpus_owned", owned=whole(owned), rented=whole(fleet.gpus - owned)) if owned else DASH
-        show.tile(_label("tile_gpus", fleet), whole(fleet.gpus), split, source=word("why_gpus"))
+        show.tile(word("tile_gpus"), whole(fleet.gpus), without or split, source=word("why_gpus"))
         all_ = word("tile_good_all") if fleet.all_served else good
         tone: show.Tone = "off" if fleet.all_served else "inverse"
-        show.tile(_label("tile_good", fleet), significant(fleet.goodput_tok_s), all_, tone, source=word("why_good"))
+        show.tile(word("tile_good"), significant(fleet.goodput_tok_s), all_, tone, source=word("why_good"))
         share = shown(used / carried, "%") if carried else DASH
-        show.tile(_label("tile_used", fleet), share, word("tile_used_why"), source=word("why_used"))
-
-
-def _label(key: str, fleet: Fleet) -> str:
-    """Label of a tile, with the classes that get nothing."""
-    without = sentence.listed(fleet.without)
-    return show.plain(word("tile_without", label=word(key), names=without) if without else word(key))
+        show.tile(word("tile_used"), share, without or word("tile_used_why"), source=word("why_used"))
 
 
 def mix(fleet: Fleet) -> None:

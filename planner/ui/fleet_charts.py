@@ -16,7 +16,12 @@ LABEL_PIXELS: Final = 16
 NAMED_PIXELS: Final = 56
 """Least width of a segment that has the name of its GPUs in it; it is cut to the segment, the legend has all of it."""
 
+NUMBERED_PIXELS: Final = 14
+"""Least width of a segment that has their number in it, where there is one."""
+
 _WIDTH: Final = "(scale('x', datum.end) - scale('x', datum.start))"
+_NUMBER: Final = "(test(/^[0-9]+ /, datum.stock) ? split(datum.stock, ' ')[0] : '')"
+_NAME: Final = f"{_WIDTH} > {NAMED_PIXELS} ? datum.stock : {_WIDTH} > {NUMBERED_PIXELS} ? {_NUMBER} : ''"
 
 
 @cache
@@ -64,7 +69,7 @@ def _names(ink: Palette, where: Spec) -> Spec:
         "mark": {**text(ink.on_weights), **place, "limit": {"expr": f"{_WIDTH} - 8"}},
         "encoding": {
             **where,
-            "text": {"value": {"expr": f"{_WIDTH} > {NAMED_PIXELS} ? datum.stock : ''"}},
+            "text": {"value": {"expr": _NAME}},
             "color": _coloured(_on(ink), None),
         },
     }

@@ -38,7 +38,7 @@ FAILURE: Final = ("Class", "One replica of", "Left, req/s", "Asked, req/s", "Loa
 @lru_cache(maxsize=32)
 def bill(fleet: Fleet) -> Datasets:
     """Segments of each class's bar, and its total; the unused rest of whole instances has a bar of its own."""
-    names = stock_names(fleet.question)
+    names = _numbered(fleet)
     paid = [name for name, each in zip(names, fleet.taken, strict=True) if each.usd_per_hour > 0]
     found: list[Row] = [
         (_first(fleet), name, "", "", "", 0.0, 0.0) for name in paid
@@ -61,6 +61,12 @@ def bill(fleet: Fleet) -> Datasets:
             TOTALS, [(name, dollars(totals.get(name, 0.0)) + _free(fleet, name)) for name in _billed(fleet, totals)]
         ),
     }
+
+
+def _numbered(fleet: Fleet) -> list[str]:
+    """Names of the stock, with its numbers where several rows are billed: a narrow segment has room for its number."""
+    names, count = stock_names(fleet.question), sum(each.usd_per_hour > 0 for each in fleet.taken)
+    return [f"{at} {name}" if count > 1 else name for at, name in enumerate(names, start=1)]
 
 
 def _billed(fleet: Fleet, totals: Mapping[str, float]) -> list[str]:

@@ -20,6 +20,11 @@ NARROWEST: Final = 5.4
 """Least width of a column of words beyond the second [rem]: what is longer wraps."""
 
 
+TITLE: Final = 5
+LONG: Final = 15
+"""Least width of a title [rem] of more letters than these, so that it takes two lines rather than three."""
+
+
 @dataclass(frozen=True)
 class Way:
     """A cell that leads somewhere: its text, where to, and what a screen reader says."""
@@ -61,7 +66,8 @@ def _look(at: int, words: frozenset[int]) -> str:
 
 def _title(at: int, text: str, words: frozenset[int]) -> str:
     """Title of a column, in the muted ink."""
-    look = _look(at, words).replace("white-space:nowrap", "white-space:normal")
+    width = f";min-width:{TITLE}rem" if len(text) > LONG else ""
+    look = _look(at, words).replace("white-space:nowrap", "white-space:normal") + width
     return f'<th scope="col" style="{look};color:{palette(mode()).muted}">{escape(text)}</th>'
 
 

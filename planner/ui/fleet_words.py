@@ -20,7 +20,7 @@ EN: Final = {
     "old": "The inputs have changed: this is still the answer to the fleet before.",
     "solve": "Work it out again",
     "tile_bill": "$/h",
-    "tile_without": "{label}, without {names}",
+    "tile_without": "without {names}",
     "set_sla": "Set the SLA of {name} to {sla}",
     "tile_bill_month": "${month} a month",
     "tile_bill_budget": "of {budget} an hour",
@@ -122,7 +122,7 @@ EN: Final = {
 
 ZH: Final = {
     "tile_bill": "$/h",
-    "tile_without": "{label}（不含 {names}）",
+    "tile_without": "不含 {names}",
     "tile_gpus": "GPU 数",
     "tile_good": "有效 token/s",
     "tile_used": "容量利用率",

@@ -313,7 +313,7 @@ def test_owned_gpus_stay_idle_only_where_no_mix_with_them_costs_less() -> None:
     ]
     assert fleet.usd_per_hour == pytest.approx(ceil(min(mixes) / 8) * 8 * priced(question.stock[1]).price)
     assert [taken.idle for taken in fleet.taken] == [8, 32]
-    assert "8 owned GPUs are idle: no mix with more of them costs less because rented" in sentence.idle(fleet)
+    assert "8 owned GPUs are idle: no mix with more of them costs less, because rented" in sentence.idle(fleet)
     assert "owned" not in sentence.idle(fleet_of(example()))
 
 
