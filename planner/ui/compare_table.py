@@ -184,6 +184,8 @@ def _words(row: Row, value: str) -> str:
     """An input as it is spelled, numbers with separators and with the unit that its label leaves out; what binds, in words."""
     if row.field == "binds":
         return BOUND[value]
+    if row.field == "reason":
+        return value.replace("the promise", "the SLA")
     if row.field == "x":
         return f"{value[:LONGEST]}…"
     if not (row.asked and NUMBER.fullmatch(value)) or row.field == "v":

@@ -128,6 +128,12 @@ def test_a_plan_that_breaks_its_sla_still_fits() -> None:
     ]  # fmt: skip
 
 
+def test_the_page_says_sla_where_a_reason_says_promise() -> None:
+    at = opened({"plans": spelled((PAIR[0], PAIR[1].with_(sla_tpot_ms=1.0)))})
+    assert cells(at, "Why not") == ["–", "TPOT is above the SLA even at batch 1"]
+    assert "promise" not in said(at)
+
+
 def cells(at: AppTest, label: str) -> list[str]:
     """Figures of a row of the table."""
     row = html(at).partition(f">{label}</th>")[2].partition("</tr>")[0]
