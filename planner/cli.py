@@ -17,11 +17,11 @@ from planner.catalog.prices import prices
 from planner.catalog.scenarios import presets
 from planner.errors import Fault, HeadroomError, InputError
 from planner.export import to_csv, to_json
-from planner.optimise.document import answer_csv, answer_json
+from planner.optimise.document import answer_csv, answer_json, remedies
 from planner.optimise.report import MOST_SHOWN, QUESTION_HELP, ProgressLine, answer_text
 from planner.optimise.search import optimise
 from planner.optimise.second import helper_for
-from planner.optimise.spelling import question_from_texts
+from planner.optimise.spelling import asked_of, question_from_texts
 from planner.predict import predict_file
 from planner.report import plan_text, table
 from planner.share import scenario_from_text
@@ -141,7 +141,9 @@ def _plan(asked: argparse.Namespace) -> str:
 
 
 def _optimise_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scenario", metavar="SCENARIO", help="a preset's id, a link, or its query string")
+    parser.add_argument(
+        "scenario", metavar="SCENARIO", help="a preset's id, a link (of Optimise too), or its query string"
+    )
     for name, (metavar, text) in QUESTION_HELP.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
     parser.add_argument("--top", metavar="K", default="10", help="how many plans are shown, 1 to 100 (default 10)")
@@ -151,12 +153,14 @@ def _optimise_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _optimise(asked: argparse.Namespace) -> str:
-    texts = {name: text for name in QUESTION_HELP if (text := getattr(asked, name)) is not None}
-    question = question_from_texts(scenario_from_text(asked.scenario), texts)
-    answer = optimise(question, ProgressLine(sys.stderr).show, None, _top(asked.top), helper_for(question))
+    scenario, texts = asked_of(asked.scenario)
+    given = {name: text for name in QUESTION_HELP if (text := getattr(asked, name)) is not None}
+    question = question_from_texts(scenario, {**texts, **given})
+    told, helper = ProgressLine(sys.stderr).show, helper_for(question)
+    answer = optimise(question, told, None, _top(asked.top), helper)
     if asked.json:
-        return answer_json(answer)
-    return answer_csv(answer) if asked.csv else answer_text(answer)
+        return answer_json(answer, more=remedies(answer, told, helper))
+    return answer_csv(answer) if asked.csv else answer_text(answer, told, helper)
 
 
 def _top(text: str) -> int:

@@ -22,8 +22,13 @@ MOST_CONTEXT: Final = 16
 """Most ranks that share a context, likewise."""
 
 
+LARGEST_DEGREE: Final = 1024
+"""Largest degree that a scenario can name."""
+
+
 def degrees(most: int) -> tuple[int, ...]:
     """Degrees of tensor, data and expert parallelism that are tried up to a number of devices, smallest first."""
+    most = min(most, LARGEST_DEGREE)
     powers = range(most.bit_length())
     found = {odd << power for odd, least in MULTIPLES.items() for power in powers if least <= odd << power <= most}
     return tuple(sorted(found))

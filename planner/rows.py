@@ -130,10 +130,15 @@ def open_ended(setting: Setting, layout: Layout, space: Room) -> Bounds:
     """As `bounds`, for layouts that break no rule and whose memory is known; the promise is not looked at yet."""
     clock = decode.clock(setting.decoding, layout)
     shape = layout.tp.shape
-    seats = np.broadcast_to(seats_of(setting) * layout.dp, shape)
+    named = np.inf if setting.scenario.max_seqs is None else float(setting.scenario.max_seqs)
+    seats = np.minimum(np.broadcast_to(min(seats_of(setting), named) * layout.dp, shape), LARGEST_NAMED)
     free = np.full(shape, -1, dtype=np.int64)
     limits = Limits(space.held, np.full(shape, np.inf), seats, free, np.zeros(shape, dtype=np.bool_))
     return Bounds(clock, (), space, unloaded_ttft(setting, clock), limits)
+
+
+LARGEST_NAMED = 1e6
+"""Largest batch that a scenario can name [sequences a replica]."""
 
 
 def promised(setting: Setting, known: Bounds) -> Bounds:

@@ -129,6 +129,12 @@ def _feeding(setting: Setting, row: Plans, pool: Pool) -> Iterator[Note]:
             "are those that it feeds."
         )
         yield Note("prefill_binds", text, "prefill_workers")
+    elif taken > fed * asked.load and asked.qps == 0:
+        text = (
+            f"The prefill pool is busy {percent(taken / fed)} of the time, more than the {percent(asked.load)} that load allows: "
+            "prompts queue. Left to the planner it has more workers."
+        )
+        yield Note("prefill_busy", text, "prefill_workers")
 
 
 def _worker(pool: Pool) -> str:

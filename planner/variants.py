@@ -44,6 +44,7 @@ class Outcome:
     binds: str
     reason: str
     gpus_per_replica: float
+    replicas: float | None
     gpus: float | None
     weights_bytes: float
     usable_bytes: float

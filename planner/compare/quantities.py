@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,6 +76,22 @@ def ratio(plan: Plan, other: Plan, quantity: Quantity) -> float | None:
     """How many times the other's figure a plan's is; None where either does not stand or has none."""
     mine, its = figure(plan, quantity), figure(other, quantity)
     return None if mine is None or its is None else mine / its
+
+
+def ranked(plans: Sequence[Plan], quantity: Quantity) -> list[int]:
+    """Places of the plans that have a figure, best first; those that read the same in the order of the plans."""
+    held = [(value, at) for at, plan in enumerate(plans) if (value := figure(plan, quantity)) is not None]
+    best = sorted((value if quantity.less else -value, at) for value, at in held)
+    first: dict[str, int] = {}
+    for rank, (value, _) in enumerate(best):
+        first.setdefault(quantity.text(abs(value)), rank)
+    return [at for _, at in sorted((first[quantity.text(abs(value))], at) for value, at in best)]
+
+
+def alike(plans: Sequence[Plan], places: Sequence[int], quantity: Quantity) -> list[int]:
+    """The places whose figures read as that of the first of them does."""
+    said = [quantity.text(figure(plans[at], quantity) or 0.0) for at in places]
+    return [at for at, text in zip(places, said, strict=True) if text == said[0]]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,9 @@ from planner.compare.quantities import (
     TPOT,
     Quantity,
     Words,
+    alike,
     figure,
+    ranked,
     ratio,
     stands,
 )
@@ -50,46 +52,46 @@ def headline(plans: Sequence[Plan]) -> str:
     standing = [at for at, plan in enumerate(plans) if stands(plan)]
     if not standing:
         return "None of these plans stands."
-    ranked = _ranked(plans, standing, DOLLARS)
-    if not ranked:
-        return f"No price is known, so none is cheapest. {_fastest(plans, standing)}"
-    best, value = LETTERS[ranked[0]], figure(plans[ranked[0]], DOLLARS)
+    places = ranked(plans, DOLLARS)
+    if not places:
+        return f"No price is known, so none is cheapest. {_fastest(plans)}"
+    best, value = LETTERS[places[0]], figure(plans[places[0]], DOLLARS)
     price = f"{show(value, '$')} per million good tokens"
     if len(standing) == 1:
         return f"Only {best} stands: {price}."
-    return f"{best} is cheapest: {price}{_lead(plans, ranked, DOLLARS)}.{_unpriced(ranked, standing)}"
+    return f"{best} is cheapest: {price}{_lead(plans, places, DOLLARS)}.{_unpriced(places, standing)}"
 
 
-def _ranked(plans: Sequence[Plan], places: Sequence[int], quantity: Quantity) -> list[int]:
-    """Places of plans that have a figure, best first; ties in the order of the plans."""
-    values = [(value if quantity.less else -value, at) for at in places if (value := figure(plans[at], quantity))]
-    return [at for _, at in sorted(values)]
-
-
-def _lead(plans: Sequence[Plan], ranked: Sequence[int], quantity: Quantity) -> str:
-    """How far the best is ahead of the next; empty where there is no other."""
-    if len(ranked) < 2:
+def _lead(plans: Sequence[Plan], places: Sequence[int], quantity: Quantity) -> str:
+    """How far the best is ahead of the next, and of those that read as the next does; empty where there is no other."""
+    if len(places) < 2:
         return ""
-    factor, other = ratio(plans[ranked[0]], plans[ranked[1]], quantity) or 1.0, LETTERS[ranked[1]]
+    factor, next_ = ratio(plans[places[0]], plans[places[1]], quantity) or 1.0, alike(plans, places[1:], quantity)
+    others = listed([LETTERS[at] for at in next_])
     if abs(factor - 1) < ALIKE:
-        return f", {'as' if factor == 1 else 'about as'} much as {other}"
+        return f", {'as' if factor == 1 else 'about as'} much as {others}"
     said = Words("that of", "more than", "less than", "", "").say(factor)
-    return f", {said} {other}"
+    return f", {said} {others}"
 
 
-def _unpriced(ranked: Sequence[int], standing: Sequence[int]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names in a list of words."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _unpriced(places: Sequence[int], standing: Sequence[int]) -> str:
     """That a plan without a price was left out."""
-    missing = [LETTERS[at] for at in standing if at not in ranked]
+    missing = [LETTERS[at] for at in standing if at not in places]
     return f" No price is known for {' and '.join(missing)}." if missing else ""
 
 
-def _fastest(plans: Sequence[Plan], standing: Sequence[int]) -> str:
+def _fastest(plans: Sequence[Plan]) -> str:
     """Which plan takes most requests, where nothing has a price."""
-    ranked = _ranked(plans, standing, REQUESTS)
-    if not ranked:
+    places = ranked(plans, REQUESTS)
+    if not places:
         return "None has a rate either."
-    value = show(figure(plans[ranked[0]], REQUESTS), "requests/s")
-    return f"{LETTERS[ranked[0]]} takes most requests: {value}{_lead(plans, ranked, REQUESTS)}."
+    value = show(figure(plans[places[0]], REQUESTS), "requests/s")
+    return f"{LETTERS[places[0]]} takes most requests: {value}{_lead(plans, places, REQUESTS)}."
 
 
 def sentences(plans: Sequence[Plan], against: int) -> tuple[str, ...]:

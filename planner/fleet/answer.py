@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from planner.fleet.nearest import Needed
 from planner.fleet.prices import Rate
 from planner.fleet.question import FleetQuestion, Stock, TrafficClass
 from planner.fleet.solve import Stop
@@ -74,6 +75,7 @@ class Served:
         capacity: that its replicas may carry, all of them up; kept: with the failures borne.
         replicas, gpus: of all its groups; failures: replicas that may fail at the same time.
         reason: why no replica of any stock can serve it; empty where one can.
+        needed: the SLA that some replica would keep, where it is the SLA that is in the way.
     """
 
     traffic: TrafficClass
@@ -85,6 +87,7 @@ class Served:
     gpus: int
     failures: int
     reason: str
+    needed: Needed | None = None
 
     @property
     def utilisation(self) -> float:
@@ -174,6 +177,11 @@ class Fleet:
     def usd_per_month(self) -> float:
         """Bill of a month of 730 hours."""
         return self.usd_per_hour * HOURS_PER_MONTH
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """Names of the classes that get nothing."""
+        return tuple(each.traffic.name for each in self.served if each.demand and not each.qps)
 
     @property
     def all_served(self) -> bool:

@@ -70,7 +70,7 @@ def _group(group: Group, names: tuple[str, ...], base: str) -> dict[str, Json]:
     return {
         "traffic": group.traffic.name,
         "stock": names[group.row],
-        "qps": group.qps,
+        "served_qps": group.qps,
         "capacity_qps": group.capacity,
         "one_failed_replica": {"after": found.after, "capacity_qps": found.capacity, "lost_qps": found.lost},
         "scenario": group.scenario.model_dump(mode="json", exclude_defaults=True),
@@ -92,6 +92,7 @@ def _served(each: Served) -> dict[str, Json]:
         "gpus": each.gpus,
         "failures_borne": each.failures,
         "reason": each.reason,
+        "sla_that_would_do": None if each.needed is None else dict(vars(each.needed)),
     }
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from planner.fleet.answer import NEARLY, Failure, Fleet, Group, LimitName, Outcome, Relief, Served, Taken
 from planner.fleet.names import stock_names
+from planner.fleet.nearest import needed
 from planner.fleet.offers import Replica, offers
 from planner.fleet.prices import Rate, priced
 from planner.fleet.programme import Loosened
@@ -203,6 +204,7 @@ def _served(asked: Asked, counts: tuple[int, ...], at: int) -> Served:
         gpus=sum(counts[i] * task.offers[i].gpus for i in own),
         failures=task.redundancy.failures(len(held)) if held else 0,
         reason=asked.reasons[at],
+        needed=needed(asked.question.classes[at], asked.question.stock) if asked.reasons[at] else None,
     )
 
 

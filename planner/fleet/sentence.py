@@ -17,8 +17,10 @@ def answer(fleet: Fleet) -> str:
     """What the fleet serves, with how many GPUs, for how much; or what it cannot serve."""
     if fleet.outcome == "undecided":
         return "Undecided: the time was over before a fleet was found or shown to be impossible."
+    if fleet.outcome == "impossible" and _only_unserved(fleet):
+        return " ".join(unserved(each) for each in fleet.served if each.reason)
     if fleet.outcome == "impossible":
-        return f"Cannot serve all of it: at most {_listed([_part(each) for each in fleet.served if not each.whole])}."
+        return f"Cannot serve all of it: at most {listed([_part(each) for each in fleet.served if not each.whole])}."
     bill = f"{_gpus(fleet)} for {dollars(fleet.usd_per_hour)} an hour"
     if fleet.question.objective == "goodput_tok_s" and not fleet.all_served:
         asked = sum(each.demand * each.traffic.scenario.osl for each in fleet.served)
@@ -40,7 +42,7 @@ def _borne(fleet: Fleet) -> str:
     question = fleet.question
     if question.spare:
         many = "any one replica" if question.spare == 1 else f"any {NUMBERS[question.spare]} replicas"
-        return f"; {many} of each class may fail"
+        return f"; keeps serving if {many} of each class fail{'s' if question.spare == 1 else ''}"
     if question.availability is not None and question.target is not None:
         return f"; each class is served whole at least {_share(question.target)} of the time"
     return ""
@@ -56,18 +58,55 @@ def _part(served: Served) -> str:
     return f"{significant(served.qps)} of {decimal(served.demand)} requests/s of {served.traffic.name}"
 
 
+def _only_unserved(fleet: Fleet) -> bool:
+    """Whether what is missing are classes that nothing can serve, each of them wholly."""
+    return bool(fleet.served) and all(each.whole or each.reason for each in fleet.served)
+
+
+def unserved(served: Served) -> str:
+    """Why a class gets nothing: how near the best replica comes to its SLA, or what else is in the way."""
+    name, s, near = served.traffic.name, served.traffic.scenario, served.needed
+    if near is None:
+        return f"{name} cannot be served: {served.reason.replace('the promise', 'the SLA')}."
+    best = ((near.tpot_ms, s.sla_tpot_ms, "TPOT"), (near.ttft_ms, s.sla_ttft_ms, "TTFT"))
+    said = [f"{what} is at best {show(ms, 'ms')}, SLA {_ms(sla)}" for ms, sla, what in best if ms is not None]
+    return f"{name} cannot be served: {'; '.join(said)}."
+
+
+def _ms(value: float) -> str:
+    """An SLA as it was asked for."""
+    return f"{decimal(value)} ms"
+
+
+def _eased(served: Served) -> str:
+    """The least SLA that some replica would keep."""
+    batch = whole(served.traffic.scenario.at_batch or 1)
+    return (
+        f"The least SLA that a replica here keeps for {served.traffic.name} is {least_sla(served)}, at batch {batch}."
+    )
+
+
+def least_sla(served: Served) -> str:
+    """The least SLA that some replica would keep, as in `TPOT 3.1 ms`; empty where it is not the SLA that is in the way."""
+    near = served.needed
+    times = () if near is None else ((near.tpot_ms, "TPOT"), (near.ttft_ms, "TTFT"))
+    return listed([f"{what} {_ms(ms)}" for ms, what in times if ms is not None])
+
+
 def obstacles(fleet: Fleet) -> list[str]:
     """What stands in the way of a question without an answer, and the least that would do."""
-    unserved = [f"Nothing here can serve {each.traffic.name}: {each.reason}." for each in fleet.served if each.reason]
+    nothing = [each for each in fleet.served if each.reason]
+    missing = [] if fleet.outcome == "impossible" and _only_unserved(fleet) else [unserved(each) for each in nothing]
+    eased = [_eased(each) for each in nothing if each.needed]
     reliefs = [_relief(fleet, each) for each in fleet.reliefs]
-    if fleet.outcome == "impossible" and not unserved and not reliefs:
+    if fleet.outcome == "impossible" and not nothing and not reliefs:
         return ["No single limit is in the way, and together they are not enough: a class has at most 2,000 replicas."]
-    return [*unserved, *reliefs]
+    return [*missing, *eased, *reliefs]
 
 
 def _relief(fleet: Fleet, relief: Relief) -> str:
     """What one limit would have to give."""
-    missing = _listed([f"{whole(count)} more {name}" for name, count in relief.missing])
+    missing = listed([f"{whole(count)} more {name}" for name, count in relief.missing])
     bill = f"{dollars(relief.usd_per_hour)} an hour"
     budget = fleet.question.budget or 0.0
     match relief.limit:
@@ -99,7 +138,23 @@ def idle(fleet: Fleet) -> str:
     capacity = sum(each.capacity * each.traffic.scenario.osl for each in fleet.served)
     used = sum(each.qps * each.traffic.scenario.osl for each in fleet.served)
     free = f" Traffic uses {show(used / capacity, '%')} of what the replicas may carry." if capacity else ""
-    return f"{show(left, 'GPUs')} of the limited stock {'is' if left == 1 else 'are'} not taken.{free}"
+    return (
+        f"{show(left, 'GPUs')} of the limited stock {'is' if left == 1 else 'are'} not taken.{free}{_owned_idle(fleet)}"
+    )
+
+
+def _owned_idle(fleet: Fleet) -> str:
+    """Why GPUs that cost nothing are idle while others are rented; empty where that is not so."""
+    owned = sum(each.idle or 0 for each in fleet.taken if each.stock.owned)
+    rented = [each for each in fleet.taken if each.billed and each.rate.price > 0]
+    if not (owned and rented and fleet.feasible and fleet.stop.proven):
+        return ""
+    sizes = sorted({each.rate.instance for each in rented if each.rate.instance > 1})
+    why = f", because rented GPUs come in instances of {listed([whole(size) for size in sizes])}" if sizes else ""
+    idle_ = f"{whole(owned)} owned GPU{' is' if owned == 1 else 's are'} idle"
+    return (
+        f" {idle_}: no mix with more of them costs less{why}, and of equal bills the one with the fewest GPUs is taken."
+    )
 
 
 def failure(fleet: Fleet) -> str:
@@ -138,9 +193,12 @@ def proof(fleet: Fleet) -> str:
         return f"Stopped by its time limit after {time}: something up to {show(stop.gap, '%')} better may exist."
     ties = "" if stop.settled else " Ties were not settled in time: an equal bill may have another mix."
     kinds = f"{whole(fleet.offers)} kind{'' if fleet.offers == 1 else 's'} of replicas"
+    if fleet.outcome != "found":
+        rest = "all the rest at least cost" if _only_unserved(fleet) else "as many good tokens as the limits allow"
+        return f"Not what was asked, but {rest}, out of {kinds} in {time}.{ties}"
     return f"Proven best out of {kinds} in {time}.{ties}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """Names in a list of words."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from planner.errors import HeadroomError
 from planner.optimise.question import Question
+from planner.optimise.words import family_of
 from planner.specs.scenario import Scenario
 from planner.variants import Outcome
 
@@ -107,3 +108,11 @@ class Answer:
     def winner(self) -> Choice | None:
         """The best of all; None when nothing is feasible."""
         return self.best[0] if self.best else None
+
+    @property
+    def second(self) -> Choice | None:
+        """The best that differs in kind from the winner, not only in size; None when there is none among the best."""
+        if not self.best:
+            return None
+        first = family_of(self.best[0].scenario)
+        return next((each for each in self.best if family_of(each.scenario) != first), None)

@@ -29,6 +29,8 @@ def reach(kept: Flags) -> Flags:
 def least(setting: Setting, question: Question, devices: Column, speed: Speed, kept: Flags) -> Column:
     """A replica's share of the objective at best; inf where its smallest batch breaks the promise; shape (n,)."""
     asked = setting.scenario
+    if question.aim is not None:
+        return np.where(kept[:, 0], 0.0, np.inf)
     price = 0.0 if setting.cost.price is None else setting.cost.price
     carried = speed.rate * (asked.load if asked.qps > 0 else 1.0) * SLACK
     took = devices / carried  # [device·s/token]
@@ -52,7 +54,7 @@ def least(setting: Setting, question: Question, devices: Column, speed: Speed, k
 
 def pool_share(question: Question, asked: Scenario, pool: Pool | None) -> float:
     """The prefill pool's share of the objective at best; nothing without one."""
-    if pool is None:
+    if pool is None or question.aim is not None:
         return 0.0
     price = 0.0 if pool.price is None else pool.price
     took = pool.devices * pool.busy / asked.load  # [device·s/prompt]
@@ -72,5 +74,7 @@ def pool_share(question: Question, asked: Scenario, pool: Pool | None) -> float:
 
 
 def together(question: Question, share: Column) -> Column:
-    """The objective of all shares added up, less is better."""
+    """The objective of all shares added up, less is better; of an aim nothing is known beforehand."""
+    if question.aim is not None:
+        return np.where(np.isfinite(share), 0.0 if question.aim.at_most else -np.inf, np.inf)
     return -question.max_gpus / share if question.objective == "goodput_tok_s" else share

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from typing import Final
 from urllib.parse import quote
 
@@ -12,6 +13,8 @@ from planner.catalog.version import catalogue_version
 from planner.export import Json, document, to_csv
 from planner.optimise.answer import Answer, Choice, FrontPoint
 from planner.optimise.question import Question
+from planner.optimise.search import OnProgress
+from planner.optimise.shadow import Relaxation, relaxations
 from planner.optimise.spelling import QUESTION_FIELDS, question_texts, spell_value
 from planner.share import pinned, to_link
 from planner.single import plan_of
@@ -66,10 +69,36 @@ def answered(answer: Answer, start: str = "", base: str = "") -> Mapping[str, Js
     }
 
 
+def remedies(
+    answer: Answer, on_progress: OnProgress | None = None, executor: Executor | None = None
+) -> Mapping[str, Json]:
+    """What would make an infeasible question feasible, one change each; nothing where something stands."""
+    if answer.winner is not None:
+        return {}
+    found = relaxations(answer.question, None, executor, on_progress)
+    return {"relaxations": [{**plain_fields(each), "link": to_link(pinned(each.choice.scenario))} for each in found]}
+
+
+def plain_fields(found: Relaxation) -> dict[str, Json]:
+    """A relaxation's numbers, and what then wins."""
+    return {"field": found.field, "now": found.now, "needed": found.needed, "kind": found.choice.kind}
+
+
 def _question(question: Question) -> Mapping[str, Json]:
-    """The question: its scenario, and every field as it is written; an empty list is the scenario's own value."""
-    own = {name: spell_value(getattr(question, name)) for name in QUESTION_FIELDS}
+    """The question: its scenario, and every field; an empty list is the scenario's own value."""
+    own = {name: _written(getattr(question, name)) for name in QUESTION_FIELDS}
     return {"scenario": question.scenario.model_dump(mode="json"), **own}
+
+
+def _written(value: object) -> Json:
+    """A value of a question: numbers as numbers, lists as lists, limits as they are written."""
+    match value:
+        case int() | str():
+            return value
+        case tuple():
+            return [_written(item) for item in value]
+        case _:
+            return spell_value(value)
 
 
 def _choice(choice: Choice, start: str) -> Mapping[str, Json]:

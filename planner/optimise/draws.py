@@ -44,7 +44,7 @@ def monte_carlo(
     qps: Draw | None = None,
     isl: Draw | None = None,
     osl: Draw | None = None,
-) -> Iterator[Scenario]:
+) -> tuple[Scenario, ...]:
     """Scenarios with price and traffic drawn independently of each other; what is not drawn stays.
 
     Args:
@@ -66,7 +66,7 @@ def monte_carlo(
     columns = {
         name: _column(scenario, name, draw.of(means[name], _normal(seed, name, draws))) for name, draw in chosen.items()
     }
-    return (_drawn(scenario, columns, at) for at in range(draws))
+    return tuple(_drawn(scenario, columns, at) for at in range(draws))
 
 
 def _mean(scenario: Scenario, name: str, draw: Draw) -> float:

@@ -204,7 +204,7 @@ def pieces(count: int) -> Iterator[npt.NDArray[np.int64]]:
 def _block(setting: Setting, question: Question, source: int, layout: Layout, space: Room) -> Block:
     """A piece of a category on the grid; where prefill is apart only TPOT is judged, TTFT is the pair's."""
     known = open_ended(setting, layout, space)
-    batch = grid(setting, known)
+    batch = grid(question, known)
     made = judged(setting, known, batch, filled(setting, question, layout))
     asked = setting.scenario
     late = made.speed.ttft > asked.sla_ttft_ms / 1e3 if asked.prefill != "disaggregated" else np.zeros(1, dtype=bool)
@@ -230,11 +230,11 @@ def most_of(known: Bounds) -> Column:
     return np.maximum(np.minimum(known.limits.held, known.limits.seats), 1.0)
 
 
-def grid(setting: Setting, known: Bounds) -> Column:
+def grid(question: Question, known: Bounds) -> Column:
     """Batches of each layout, sorted, shape (n, m): one sequence, then equal ratios up to what memory and seats admit, each
     filled up so that all ranks hold as many."""
-    if setting.scenario.at_batch is not None:
-        return np.full((len(known.limits.held), 1), float(setting.scenario.at_batch))
+    if question.scenario.at_batch is not None:
+        return np.full((len(known.limits.held), 1), float(question.scenario.at_batch))
     most = most_of(known)
     steps = np.floor(most ** np.linspace(0.0, 1.0, STEPS)[None, :] + 1e-9)
     ways = known.clock.placed.layout.dp * known.clock.placed.layout.pp
@@ -251,7 +251,7 @@ def distinct(batch: Column) -> int:
 def filled(setting: Setting, question: Question, layout: Layout) -> Column | None:
     """Replicas that fill the devices that there are, or as many of them as the limits allow, where most good tokens are
     asked; None = as the scenario says."""
-    if question.objective != "goodput_tok_s":
+    if question.objective != "goodput_tok_s" or setting.scenario.fix_replicas is not None:
         return None
     devices = float(question.max_gpus)
     for limit in question.limits:

@@ -103,10 +103,17 @@ def _worked(pair: Pair, setting: Setting, question: Question, layout: Layout) ->
         yield _piece(pair, setting, question, some, counts)
 
 
+def best_batch(setting: Setting, question: Question, layout: Layout, serving: float) -> Found:
+    """The best row of one layout that breaks no rule, with a prefill pool and so many decode replicas; none where it fails."""
+    known = promised(setting, open_ended(setting, layout, room(setting, layout)))
+    made = _crossed(setting, question, known, batches(question, known), np.full((1, 1), serving))
+    return best_rows(flat_rows(setting, question, layout, made, 0), 1)
+
+
 def _piece(pair: Pair, setting: Setting, question: Question, layout: Layout, counts: Column | None) -> Worked:
     """A few layouts of a pair."""
     known = promised(setting, open_ended(setting, layout, room(setting, layout)))
-    batch = batches(setting, known)
+    batch = batches(question, known)
     made = _crossed(setting, question, known, batch, counts)
     found = flat_rows(setting, question, layout, made, pair.side.source, pair.number)
     many = len(layout.tp)
@@ -122,16 +129,21 @@ def _crossed(setting: Setting, question: Question, known: Bounds, batch: Column,
         return judged(setting, known, batch, filled(setting, question, layout), speed=speed)
     wide, serving = np.repeat(batch, counts.shape[1], axis=1), np.tile(counts, (1, batch.shape[1]))
     speed = _repeated(speed, counts.shape[1])
-    if setting.scenario.at_batch is None:
-        full = whole_workers(setting, question, known, counts)
-        wide, serving = np.concatenate([wide, full], axis=1), np.concatenate([serving, counts], axis=1)
+    if question.scenario.at_batch is None:
+        some = [whole_workers(setting, question, known, counts, fewer) for fewer in FEWER]
+        full = np.concatenate([each for full in some for each in (full, _even(known, full))], axis=1)
+        wide, serving = np.concatenate([wide, full], axis=1), np.tile(counts, (1, batch.shape[1] + 2 * len(FEWER)))
         speed = _beside(speed, speed_at(setting, known.clock, full, known.unloaded))
     return judged(setting, known, wide, serving, speed=speed)
 
 
-def whole_workers(setting: Setting, question: Question, known: Bounds, counts: Column) -> Column:
-    """For every number of replicas the largest batch that keeps one prefill worker fewer busy than the largest of all
-    does: between two such batches a good token only costs more, because workers come whole. Shape (n, k)."""
+FEWER: Final = (0, 1)
+"""How many whole prefill workers fewer than the largest batch fills are tried; between two of them cost falls with workers."""
+
+
+def whole_workers(setting: Setting, question: Question, known: Bounds, counts: Column, fewer: int) -> Column:
+    """For every number of replicas the largest batch that keeps no more whole prefill workers busy than the largest of all
+    fills, or so many fewer: between two such batches a good token only costs more. Shape (n, k)."""
     asked, pool, clock = setting.scenario, setting.pool, known.clock
     own = np.maximum(known.limits.largest, 1.0)
     if pool is None:
@@ -139,25 +151,48 @@ def whole_workers(setting: Setting, question: Question, known: Bounds, counts: C
     devices, prompt = clock.placed.layout.devices, pool.busy / (asked.osl * asked.load)  # [worker·s/token]
     room_left = np.floor((question.max_gpus - (counts + asked.spare) * devices) / pool.devices)
     needed = np.floor(counts * output_rate(own, decode.tpot(clock, own)[0]) * prompt)
-    target = np.minimum(needed, room_left) / (counts * prompt)  # [tokens/s]
+    target = np.minimum(needed - fewer, room_left) / (counts * prompt)  # [tokens/s]
 
-    low, high = np.ones(target.shape), np.broadcast_to(own + 1.0, target.shape)
+    def rate(batch: Column) -> Column:
+        return output_rate(batch, decode.tpot(clock, batch)[0])
+
+    found = _nearest_below(rate, target, own)
+    return np.where(target > 0.0, found, own)
+
+
+NEIGHBOURS: Final = 8
+"""Batches above the one found that are looked at too: the rate falls a little wherever one more opens a new rank."""
+
+
+def _nearest_below(rate: Callable[[Column], Column], target: Column, most: Column) -> Column:
+    """The batch, at most `most`, whose rate comes nearest to a target from below; 1 where none does."""
+    low, high = np.ones(target.shape), np.broadcast_to(most + 1.0, target.shape)
     while np.any(high - low > 1.0):
         tried = np.maximum(np.floor((low + high) / 2.0), low)
-        kept = output_rate(tried, decode.tpot(clock, tried)[0]) <= target
+        kept = rate(tried) <= target
         low, high = np.where(kept, tried, low), np.where(kept, high, np.maximum(tried, low + 1.0))
-    return np.where(target > 0.0, low, own)
+    best, reached = low, rate(low)
+    for more in range(1, NEIGHBOURS + 1):
+        tried = np.minimum(low + more, most)
+        got = rate(tried)
+        better = (got <= target) & (got > reached)
+        best, reached = np.where(better, tried, best), np.where(better, got, reached)
+    return best
 
 
-def batches(setting: Setting, known: Bounds) -> Column:
+def batches(question: Question, known: Bounds) -> Column:
     """The grid's batches, the largest that keeps the promise, and the largest below it that fills all ranks evenly."""
-    coarse = grid(setting, known)
-    if setting.scenario.at_batch is not None:
+    coarse = grid(question, known)
+    if question.scenario.at_batch is not None:
         return coarse
-    layout, own = known.clock.placed.layout, np.maximum(known.limits.largest, 1.0)
-    ways = layout.dp * layout.pp
-    even = np.where(own >= ways, np.floor(own / ways) * ways, own)
-    return np.sort(np.concatenate([coarse, even, own], axis=1), axis=1)
+    own = np.maximum(known.limits.largest, 1.0)
+    return np.sort(np.concatenate([coarse, _even(known, own), own], axis=1), axis=1)
+
+
+def _even(known: Bounds, batch: Column) -> Column:
+    """The largest batches up to some that fill all ranks and stages alike."""
+    ways = known.clock.placed.layout.dp * known.clock.placed.layout.pp
+    return np.where(batch >= ways, np.floor(batch / ways) * ways, batch)
 
 
 def replicas(setting: Setting, question: Question, layout: Layout) -> Column | None:

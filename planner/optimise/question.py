@@ -94,6 +94,9 @@ class Question(BaseModel):
     """The plan field that is made best."""
     limits: tuple[Limit, ...] = ()
     """What must hold beside the SLA."""
+    aim: Limit | None = None
+    """A plan field that is made as small (or as large) as can be, in the place of the objective; its value says nothing. No
+    link writes it: a search for the smallest relaxation sets it."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -109,6 +112,8 @@ class Question(BaseModel):
 
     def shown(self, value: float) -> float:
         """A value of the search, which makes everything small and counts in seconds, in the objective's own unit."""
+        if self.aim is not None:
+            return value if self.aim.at_most else -value
         if self.objective in LARGEST:
             return -value
         return value * 1e3 if self.objective in ("tpot_ms", "ttft_ms") else value
@@ -124,6 +129,8 @@ def _contradictions(question: Question) -> Iterator[Fault]:
     """What no search can answer."""
     if question.objective == "usd_per_hour" and question.scenario.qps == 0:
         yield Fault("objective", "usd_per_hour", "needs a request rate: set qps above 0")
+    if question.scenario.osl == 1 and question.objective == "tpot_ms":
+        yield Fault("objective", "tpot_ms", "needs osl of 2 or more: requests of one output token have no TPOT")
     for limit in question.limits:
         if limit.field not in LIMITED:
             yield Fault("limits", shown(limit.field), f"must be one of {', '.join(LIMITED)}")

@@ -27,7 +27,7 @@ def scenario_of(question: Question, space: Sequence[Scenario | None], found: Fou
         **{name: int(getattr(found, name)[at]) for name in ("tp", "pp", "dp", "ep", "cp", "dcp")},
         at_batch=int(found.batch[at]),
     )
-    if question.objective == "goodput_tok_s" and found.pool[at] < 0:
+    if question.objective == "goodput_tok_s" and found.pool[at] < 0 and chosen.fix_replicas is None:
         return chosen.with_(fix_replicas=int(found.serving[at]))
     return chosen if found.pool[at] < 0 else _with_pool(question, chosen, found, at)
 

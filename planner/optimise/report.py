@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Executor
 from typing import Final, TextIO
 
 from planner.optimise.answer import Answer, Choice, Progress
-from planner.optimise.question import MOST_GPUS, OBJECTIVES, Question
+from planner.optimise.question import LIMITED, MOST_GPUS, OBJECTIVES, Question
+from planner.optimise.search import OnProgress
 from planner.optimise.shadow import relaxations
 from planner.report import table
 from planner.share import pinned, to_link
+from planner.specs.scenario import describe
 from planner.units import DASH, dollars, show, significant, unit_of, whole
 
 MOST_SHOWN: Final = 100
@@ -17,15 +20,18 @@ MOST_SHOWN: Final = 100
 
 QUESTION_HELP: Final = {
     "accelerators": ("ID,ID", "accelerators that are tried: ids, `all`, or `measured` (with a price and own kernels)"),
-    "precisions": ("P,P", "weight precisions that are tried"),
-    "caches": ("P,P", "KV-cache precisions that are tried"),
+    "precisions": ("P,P", f"weight precisions that are tried: {describe('weights').allowed}"),
+    "caches": ("P,P", f"KV-cache precisions that are tried: {describe('kv').allowed}"),
     "modes": ("M,M", "where prefill runs: colocated, excluded, disaggregated"),
     "prefill_accelerators": ("ID,ID", "accelerators of prefill pools (otherwise those of --accelerators)"),
     "chunks": ("N,N", "prefill tokens a step that are tried (0 = the whole prompt)"),
     "drafts": ("N,N", "draft tokens a step that are tried (0 = none)"),
     "max_gpus": ("N", f"most GPUs of the whole deployment, 1 to {MOST_GPUS:,} (default 16)"),
     "objective": ("O", f"what is made best: {', '.join(OBJECTIVES)}"),
-    "limits": ("L,L", "what must hold beside the SLA, as in 'tpot_ms<=30,usd_per_hour<=100'"),
+    "limits": (
+        "L,L",
+        f"what must hold beside the SLA, as in 'tpot_ms<=30,usd_per_hour<=100'; fields: {', '.join(LIMITED)}",
+    ),
 }
 """Options of a question: what stands for the value, and what it means. Lists not given are the scenario's own value."""
 
@@ -56,9 +62,12 @@ class ProgressLine:
         self.out.flush()
 
 
-def answer_text(answer: Answer) -> str:
-    """The answer in a sentence, the best plans with their links, and what was refused and why."""
-    blocks = [_answered(answer) if answer.best else _open(answer.question), _counts(answer)]
+def answer_text(answer: Answer, on_progress: OnProgress | None = None, executor: Executor | None = None) -> str:
+    """The answer in a sentence, the best plans with their links, and what was refused and why.
+
+    Where nothing stands the smallest relaxations are looked for, with progress, shared with an executor's worker.
+    """
+    blocks = [_answered(answer) if answer.best else _open(answer.question, on_progress, executor), _counts(answer)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -80,7 +89,7 @@ def headline(answer: Answer, winner: Choice) -> str:
         value = dollars(winner.value)
     else:
         value = significant(winner.value) if objective == "goodput_tok_s" else show(winner.value, unit_of(objective))
-    other = next((each for each in answer.best if each.kind != winner.kind), None)
+    other = answer.second
     said = f"{winner.kind} {SAID[objective].format(value)}."
     if other is None or not winner.value:
         return said
@@ -105,15 +114,18 @@ def _answered(answer: Answer) -> str:
 
 
 HEADER: Final = (
-    "rank", "plan", "$/Mtok good", "$/h", "GPUs", "batch", "TPOT (ms)", "TTFT (ms)", "good tok/s/GPU",
+    "rank", "plan", "$/Mtok good", "$/h", "GPUs", "batch", "TPOT (ms)", "TTFT (ms)", "good tok/s/GPU", "good tok/s, all",
 )  # fmt: skip
+"""Columns; the last is of all replicas that serve."""
 
 
 def _row(rank: int, choice: Choice) -> tuple[str, ...]:
     """One of the best as cells."""
     found = choice.outcome
     cost, hourly = (_number(each) for each in (found.usd_per_m_goodput, found.usd_per_hour))
-    times = (_number(found.tpot_ms), _number(found.ttft_ms), _number(found.goodput_tok_s_gpu))
+    serving = (found.replicas or 0) - choice.scenario.spare
+    whole_rate = None if found.goodput_tok_s is None else found.goodput_tok_s * serving
+    times = (*(_number(each) for each in (found.tpot_ms, found.ttft_ms, found.goodput_tok_s_gpu)), _number(whole_rate))
     return (str(rank), choice.kind, cost, hourly, whole(found.gpus), whole(found.batch), *times)
 
 
@@ -122,11 +134,11 @@ def _number(value: float | None) -> str:
     return DASH if value is None else significant(value)
 
 
-def _open(question: Question) -> str:
+def _open(question: Question, on_progress: OnProgress | None, executor: Executor | None) -> str:
     """That nothing is feasible, and what would be."""
     found = [
-        f"  {each.field} {significant(each.needed)} instead of {significant(each.now)}: {each.choice.kind}"
-        for each in relaxations(question)
+        f"  {each.field} {each.needed:,g} instead of {each.now:,g}: {each.choice.kind}"
+        for each in relaxations(question, None, executor, on_progress)
     ]
     none = f"Nothing within {question.max_gpus:,} GPUs keeps all constraints, and no single change of one is enough."
     return "\n".join([infeasible(question), *found]) if found else none

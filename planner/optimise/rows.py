@@ -22,10 +22,11 @@ def flat_rows(setting: Setting, question: Question, layout: Layout, made: Judged
     shape = np.broadcast_shapes(made.batch.shape, cash.devices.shape)
     held = is_.fits & is_.engine_ok & (cash.devices <= question.max_gpus)
     stands = held & is_.flows & within(question, made) & (made.good > 0.0)
-    on_time = held & is_.speaks & (speed.ttft <= setting.scenario.sla_ttft_ms / 1e3)
+    on_time = held & is_.speaks & is_.sized & (speed.ttft <= setting.scenario.sla_ttft_ms / 1e3)
     value = objective(question, made)
     by_gpu = np.where(on_time, made.output / cash.productive, 0.0)
-    by_dollar = np.where(on_time & (cash.per_output > 0.0), 1.0 / cash.per_output, 0.0)
+    priced = on_time & (cash.per_output > 0.0)
+    by_dollar = np.where(priced, 1.0 / np.where(priced, cash.per_output, 1.0), 0.0)
 
     def flat(column: object) -> np.ndarray:
         return np.ascontiguousarray(np.broadcast_to(np.asarray(column), shape)).reshape(-1)
@@ -43,6 +44,8 @@ def flat_rows(setting: Setting, question: Question, layout: Layout, made: Judged
 
 def objective(question: Question, made: Judged) -> Column:
     """What is made small; the most good tokens with a minus."""
+    if question.aim is not None:
+        return limited(question.aim.field, made) * (1.0 if question.aim.at_most else -1.0)
     match question.objective:
         case "usd_per_m_goodput":
             return made.cash.per_good

@@ -129,11 +129,11 @@ def swings(scenario: Scenario, objective: Objective = "usd_per_m_goodput") -> tu
 def resized(scenario: Scenario, objective: Objective = "usd_per_m_goodput") -> Scenario:
     """The scenario whose batch is chosen again and whose replicas are sized again for the rate that it asks.
 
-    Without a rate, numbers of replicas and workers stay as named: they are the ratio of the pools. TPOT and TTFT are
+    Without a rate the decode replicas stay as named and prefill workers are sized to feed them. TPOT and TTFT are
     compared at the batch that the scenario names: at the largest that keeps the promise one would be the promise.
     """
     batch = scenario.at_batch if objective in ("tpot_ms", "ttft_ms") else None
-    counts = dict.fromkeys(SIZES) if scenario.qps > 0 else {}
+    counts = dict.fromkeys(SIZES if scenario.qps > 0 else ("prefill_workers",))
     return scenario.with_(at_batch=batch, **counts)
 
 

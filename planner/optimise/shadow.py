@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Final
 
-from planner.errors import InputError
 from planner.optimise.answer import Answer, Choice
 from planner.optimise.question import LARGEST, MOST_GPUS, OBJECTIVES, Limit, Question
-from planner.optimise.search import optimise
+from planner.optimise.search import OnProgress, optimise
 from planner.specs.scenario import Scenario, describe
 
 PROMISES: Final = {"sla_tpot_ms": "tpot_ms", "sla_ttft_ms": "ttft_ms"}
@@ -153,14 +152,19 @@ def _tidy(value: float) -> float:
 
 
 def relaxations(
-    question: Question, cancelled: Callable[[], bool] | None = None, executor: Executor | None = None
+    question: Question,
+    cancelled: Callable[[], bool] | None = None,
+    executor: Executor | None = None,
+    on_progress: OnProgress | None = None,
 ) -> tuple[Relaxation, ...]:
     """The smallest relaxation of each single constraint that makes something feasible; none where one alone does not.
 
     Raises:
         Cancelled: when `cancelled` said so.
     """
-    found = (_relaxed(question, field, now, cancelled, executor) for field, now in constraints(question).items())
+    found = (
+        _relaxed(question, field, now, cancelled, executor, on_progress) for field, now in constraints(question).items()
+    )
     return tuple(each for each in found if each is not None)
 
 
@@ -170,24 +174,17 @@ def _relaxed(
     now: float,
     cancelled: Callable[[], bool] | None,
     executor: Executor | None,
+    on_progress: OnProgress | None,
 ) -> Relaxation | None:
-    """One constraint lifted and its own field made best; then the question again with the value that this reached."""
-    limit = next((each for each in question.limits if each.field == field), None)
-    upward = limit is None or limit.at_most
+    """One constraint lifted and its own field made as small (or large) as can be; then the question again with that."""
     for lifted in _lifted(question, field):
-        best = optimise(lifted, None, cancelled, 1, executor).winner
+        best = optimise(lifted, on_progress, cancelled, 1, executor).winner
         if best is None:
             continue
-        needed = best.value if field == "max_gpus" else _rounded(_reached(best, field), upward)
+        needed = best.value if field == "max_gpus" else _rounded(best.value, _upward(question, field))
         again = optimise(moved(question, field, needed), None, cancelled, 1, executor).winner
         return None if again is None else Relaxation(field, now, needed, again)
     return None
-
-
-def _reached(best: Choice, field: str) -> float:
-    """What the best comes to in the field of a constraint."""
-    found = getattr(best.outcome, PROMISES.get(field, field))
-    return best.value if found is None else float(found)
 
 
 def _rounded(value: float, upward: bool) -> float:
@@ -197,21 +194,32 @@ def _rounded(value: float, upward: bool) -> float:
 
 
 def _lifted(question: Question, field: str) -> Iterator[Question]:
-    """The question without a constraint, made best in that constraint's own field where that is an objective."""
+    """The question without a constraint, aimed at that constraint's own field."""
     if field == "max_gpus":
         budget = question.max_gpus
-        while budget < MOST_GPUS:
-            budget = min(budget * 4, MOST_GPUS)
+        while budget < ENOUGH_GPUS:
+            budget = min(budget * 4, ENOUGH_GPUS)
             yield _changed(question, max_gpus=budget, objective="gpus")
-        return
-    own = PROMISES.get(field, field)
-    objective = own if own in OBJECTIVES and own not in LARGEST else question.objective
-    try:
-        if field in PROMISES:
-            scenario = question.scenario.with_(**{field: describe(field).high})
-            yield _changed(question, scenario=scenario, objective=objective)
-        else:
-            limits = tuple(each for each in question.limits if each.field != field)
-            yield _changed(question, limits=limits, objective=objective)
-    except InputError:
-        return
+    elif field in PROMISES:
+        scenario = question.scenario.with_(**{field: describe(field).high})
+        yield _changed(question, scenario=scenario, objective=PROMISES[field])
+    else:
+        limits = tuple(each for each in question.limits if each.field != field)
+        yield from (_aimed(question, limits, each) for each in question.limits if each.field == field)
+
+
+ENOUGH_GPUS: Final = 1024
+"""Most GPUs among which the fewest that would do are looked for."""
+
+
+def _aimed(question: Question, limits: tuple[Limit, ...], lifted: Limit) -> Question:
+    """The question with fewer limits, whose objective is the field of the one lifted: bounds are known of objectives."""
+    bounded = lifted.at_most and lifted.field in OBJECTIVES and lifted.field not in LARGEST
+    if bounded and (lifted.field != "usd_per_hour" or question.scenario.qps > 0):
+        return _changed(question, limits=limits, objective=lifted.field)
+    return _changed(question, limits=limits, aim=lifted)
+
+
+def _upward(question: Question, field: str) -> bool:
+    """Whether a constraint bounds its field from above."""
+    return all(each.at_most for each in question.limits if each.field == field)

@@ -67,10 +67,14 @@ def _cleared(prefill: str, spec: int, filled: bool) -> Iterator[tuple[str, str |
     yield from ((name, 1) for name in ("tp", "pp", "dp", "ep", "cp", "dcp"))
     kept = ("kv_link_eff",) if prefill == "disaggregated" else ()
     yield from ((name, None) for name in POOL_FIELDS if name not in kept)
+    yield (
+        "at_batch",
+        None,
+    )  # it may fit other layouts than the one that stands here; the grid reads it from the question
     if spec == 0:
         yield from ((name, Scenario.model_fields[name].default) for name in ("accept", "draft"))
     if filled:
-        yield from (("qps", 0.0), ("fix_replicas", None))
+        yield "qps", 0.0
 
 
 def prefill_gpus(question: Question) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from planner.catalog.prices import default_price
 from planner.catalog.profile_records import has_kernels
 from planner.errors import Fault, InputError
 from planner.optimise.question import LIMITED, MOST_GPUS, OBJECTIVES, Limit, Question
+from planner.share import address, from_pairs, page_values, query_pairs, scenario_from_text
 from planner.specs.fields import near, shown
 from planner.specs.scenario import Scenario
 from planner.specs.spelling import Value, decimal, read
@@ -55,7 +56,7 @@ MOST_NUMBERS: Final = 8
 """Most values of a list of numbers; each multiplies the space."""
 
 _WHOLE: Final = re.compile(r"[1-9][0-9]{0,19}", re.ASCII)
-_LIMIT: Final = re.compile(r"([a-z_]{1,40})(<=|>=)((?:0|[1-9][0-9]{0,19})(?:\.[0-9]{1,400})?)", re.ASCII)
+_LIMIT: Final = re.compile(r"([a-z_]{1,40})(<=|>=)((?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,400})?)", re.ASCII)
 
 
 def question_from_texts(scenario: Scenario, texts: Mapping[str, str]) -> Question:
@@ -78,6 +79,18 @@ def question_from_texts(scenario: Scenario, texts: Mapping[str, str]) -> Questio
     if faults:
         raise InputError(tuple(faults))
     return Question.model_validate(values)
+
+
+def asked_of(text: str) -> tuple[Scenario, dict[str, str]]:
+    """The scenario and the question's texts of a command-line argument: a preset's id, a link of any page, a query string.
+
+    Raises:
+        InputError: when it is none of these, or a link with refused values.
+    """
+    if not ("=" in text or "?" in text or "://" in text):
+        return scenario_from_text(text), {}
+    pairs = query_pairs(text)
+    return from_pairs(address(pairs, "optimise").scenario), page_values(pairs, "optimise")
 
 
 def question_texts(question: Question) -> dict[str, str]:

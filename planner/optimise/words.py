@@ -27,9 +27,18 @@ def kind_words(scenario: Scenario) -> str:
 
 
 def _apart(scenario: Scenario) -> str:
-    """The prefill pool in words."""
+    """The prefill pool in words, its workers' size where it is named."""
     if scenario.prefill != "disaggregated":
         return ""
     own = scenario.prefill_gpu is None or scenario.prefill_gpu == scenario.gpu
     where = "" if own else f" on {accelerator(scenario.prefill_gpu or scenario.gpu).name}"
-    return f" · prefill apart{where}"
+    size = "" if scenario.prefill_tp is None else f" (TP{scenario.prefill_tp})"
+    return f" · prefill apart{where}{size}"
+
+
+def family_of(scenario: Scenario) -> tuple[object, ...]:
+    """What makes a candidate of another kind: accelerators, precisions, techniques and style of parallelism, not sizes."""
+    s = scenario
+    split = s.tp * s.dp * s.cp > s.ep > 1
+    style = (s.dp > 1, s.ep > 1, s.pp > 1, s.cp > 1, s.dcp > 1, split)
+    return s.gpu, s.weights, s.kv, s.chunk, s.spec, s.prefill, s.prefill_gpu, *style

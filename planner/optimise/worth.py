@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from planner.optimise.question import Objective
+from planner.optimise.pairing import best_batch
+from planner.optimise.question import MOST_GPUS, Objective, Question
 from planner.plan import Column, Flags, Plans
 from planner.rows import bounds
 from planner.setting import Setting
@@ -46,5 +47,16 @@ def value_of(setting: Setting, objective: Objective) -> tuple[float | None, str]
     plans = table(setting, bounds(setting, own_layout(asked)), batch)
     value = float(worth(plans, objective, asked)[0])
     if np.isfinite(value):
-        return value, ""
+        return _at_best(setting, objective, value), ""
     return None, plans.reasons[int(plans.reason[0])] or (NO_PRICE if asked.osl > 1 else NO_RATE)
+
+
+def _at_best(setting: Setting, objective: Objective, value: float) -> float:
+    """The objective at the batch that a search would choose: with two pools and no rate the largest batch may ask for one
+    more prefill worker than it is worth."""
+    asked = setting.scenario
+    if setting.pool is None or asked.qps > 0 or asked.at_batch is not None or asked.prefill_workers is not None:
+        return value
+    question = Question(scenario=asked, objective=objective, max_gpus=MOST_GPUS)
+    found = best_batch(setting, question, own_layout(asked), float(asked.decode_workers or asked.fix_replicas or 1))
+    return question.shown(float(found.value[0])) if len(found) else value

@@ -158,7 +158,8 @@ def weight_bytes(
     """
     plain = stored_bytes(kinds.plain, convention)
     if model.nominal_params is not None:
-        return model.nominal_params * stored_bytes(kinds.dense, convention) / (layout.tp * layout.pp)
+        fullest = np.ceil(model.layers / layout.pp) / model.layers  # [1], share of the layers on one stage
+        return model.nominal_params * stored_bytes(kinds.dense, convention) * fullest / layout.tp
     layers = [layer_bytes(group, kinds, layout, redundant, convention) for group in model.groups]
     total = fullest_stage(model, layers, layout.pp)
     for group in model.mtp if mtp else ():

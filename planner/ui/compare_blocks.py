@@ -9,11 +9,11 @@ import streamlit as st
 from planner.catalog.version import catalogue_version
 from planner.compare import Comparison, comparison_csv, comparison_json, comparison_link
 from planner.compare.quantities import DOLLARS, Quantity
-from planner.compare.sentences import MEANING
+from planner.compare.sentences import MEANING, listed
 from planner.ui import compare_charts, compare_data, show
 from planner.ui.compare_state import AGAINST, Held, choose
 from planner.ui.compare_table import table
-from planner.ui.compare_words import label, listed, ranks, word
+from planner.ui.compare_words import label, ranks, word
 from planner.ui.link import page_address, start_address
 from planner.ui.marks import draw
 from planner.ui.sharing import POPOVER_PIXELS
@@ -82,12 +82,12 @@ def curves(found: Comparison) -> None:
 
 def cost(found: Comparison) -> None:
     """What a good token costs."""
-    _bars(found, DOLLARS, "cost", "$~r")
+    _bars(found, DOLLARS, "cost", "$,f")
 
 
 def rate(found: Comparison) -> None:
     """What a GPU gives."""
-    _bars(found, PER_GPU, "rate", ",~r")
+    _bars(found, PER_GPU, "rate", ",f")
 
 
 def _bars(found: Comparison, quantity: Quantity, key: str, form: str) -> None:

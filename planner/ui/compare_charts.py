@@ -39,14 +39,26 @@ def curves(shown: Mode, count: int) -> Spec:
         Scale("TPOT (ms)", log_ticks("y")),
     )
     tips = {"at": "Batch"} | {name: f"TPOT of {name}" for name in LETTERS[:count]}
-    return symbols(ink, lines(ink, 400, scales, series, tips, quiet=True), series)
+    drawn = symbols(ink, lines(ink, 400, scales, series, tips, quiet=True), series)
+    return {**drawn, "layer": [_placed(ink, layer) for layer in drawn["layer"]]}
+
+
+def _placed(ink: Palette, layer: Spec) -> Spec:
+    """The SLA in its own hue; the names of points above and to their left, where a rising line is not."""
+    mark = layer["mark"]
+    if layer["data"]["name"] == "levels":
+        return {**layer, "mark": {**mark, "color": ink.promise}}
+    if layer["data"]["name"] == "points" and mark["type"] == "text":
+        beside = {**mark, "align": "right", "baseline": "bottom", "dx": -5, "dy": -4}
+        return {**layer, "mark": beside, "encoding": {**layer["encoding"], "text": {"field": "name"}}}
+    return layer
 
 
 @cache
 def bars(shown: Mode, count: int, title: str, form: str) -> Spec:
-    """One figure of every plan as a bar, its label above it."""
+    """One figure of every plan as a bar, in the order of the rows, its label above it."""
     ink, names = palette(shown), list(LETTERS[:count])
-    y = {"field": "plan", "type": "nominal", "scale": {"domain": names, "padding": 0}, "axis": None}
+    y = {"field": "plan", "type": "nominal", "sort": None, "scale": {"padding": 0}, "axis": None}
     x = {
         "field": "value",
         "type": "quantitative",

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from planner.compare.comparison import Comparison
 from planner.compare.link import LETTERS
-from planner.compare.quantities import Quantity, figure
+from planner.compare.quantities import Quantity, figure, ranked
 from planner.plan import Plan
 from planner.ui.compare_charts import SYMBOLS
-from planner.ui.compare_words import word
+from planner.ui.compare_words import fallen
 from planner.ui.data import Row, asked, rows
 from planner.ui.marks import Datasets
 from planner.units import DASH, show, whole
@@ -24,6 +24,7 @@ STOPS: Final = 48
 """Batches at which the chart answers the pointer, spread geometrically."""
 
 SERIES: Final = pa.schema([("x", pa.float64()), ("y", pa.float64()), ("series", pa.string())])
+POINTS: Final = pa.schema([*SERIES, ("name", pa.string())])
 LEVELS: Final = pa.schema([("level", pa.float64()), ("label", pa.string()), ("place", pa.string())])
 LIMITS: Final = pa.schema(
     [("limit", pa.float64()), ("label", pa.string()), ("toward", pa.string()), ("row", pa.int64())]
@@ -41,10 +42,9 @@ def curves(found: Comparison) -> Datasets:
         for p in plan.curve
         if p.batch <= plan.b_max_kv
     ]
-    points = [(float(p.batch), p.tpot_ms, name) for name, plan in named for p in plan.curve if _here(plan, p.batch)]
     return {
         "lines": rows(SERIES, lines),
-        "points": rows(SERIES, points),
+        "points": rows(POINTS, _points(found)),
         "levels": rows(LEVELS, _levels(found)),
         "limits": rows(LIMITS, []),
         "stops": rows(_stop_schema(len(named)), _stops(found)),
@@ -56,8 +56,16 @@ def drawn(plan: Plan) -> bool:
     return plan.fits and any(point.batch <= plan.b_max_kv for point in plan.curve)
 
 
-def _here(plan: Plan, batch: int) -> bool:
-    return drawn(plan) and batch == plan.batch
+def _points(found: Comparison) -> list[Row]:
+    """Where each plan operates; plans at one place share one label, that of the last."""
+    at = {
+        name: (float(p.batch), p.tpot_ms)
+        for name, plan in zip(found.names, found.plans, strict=True)
+        for p in plan.curve
+        if drawn(plan) and p.batch == plan.batch
+    }
+    same = {name: [other for other in at if at[other] == at[name]] for name in at}
+    return [(*at[name], name, " ".join(same[name]) if name == same[name][-1] else "") for name in at]
 
 
 def _levels(found: Comparison) -> list[Row]:
@@ -120,12 +128,14 @@ def curve_table(found: Comparison) -> pa.Table:
 
 
 def bars(found: Comparison, quantity: Quantity) -> Datasets:
-    """One figure of each plan, with its label; no bar for a plan that does not stand, and its label says so."""
-    return {"bars": rows(BARS, [_bar(found, at, quantity) for at in range(len(found.plans))])}
+    """One figure of each plan with its label, best first; no bar for a plan that does not stand, and its label says why."""
+    best = ranked(found.plans, quantity)
+    others = [at for at in range(len(found.plans)) if at not in best]
+    return {"bars": rows(BARS, [_bar(found, at, quantity) for at in (*best, *others)])}
 
 
 def _bar(found: Comparison, at: int, quantity: Quantity) -> Row:
     value = figure(found.plans[at], quantity)
-    none = DASH if found.stands(at) else word("fallen")
+    none = DASH if found.stands(at) else fallen(found.plans[at])
     said = none if value is None else quantity.text(value)
     return LETTERS[at], value or 0.0, f"{SYMBOLS[at]} {LETTERS[at]}  {said}"

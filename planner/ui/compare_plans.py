@@ -7,11 +7,15 @@ import streamlit as st
 from planner.catalog.scenarios import preset, preset_ids
 from planner.compare.comparison import Comparison
 from planner.compare.link import FEWEST, LETTERS, MOST
+from planner.notes import MEDIAN
+from planner.plan import Plan
+from planner.setting import resolve
 from planner.ui import compare_state as held
 from planner.ui import show
 from planner.ui.compare_charts import SYMBOLS, hues
 from planner.ui.compare_words import described, served, word
 from planner.ui.link import anchor, refused_rows
+from planner.ui.text import say
 from planner.ui.theme import mode, palette
 
 
@@ -35,20 +39,21 @@ def plans(found: Comparison) -> None:
                 word("again"), icon=":material/restart_alt:", key="_compare_again", help=word("again_help"),
                 on_click=held.start_again,
             )  # fmt: skip
+    st.caption(show.plain(word("apart")))
     if faults := st.session_state.get(held.FAULTS):
         st.badge(word("paste_refused"), icon=":material/error:", color="red")
         st.dataframe(refused_rows(faults), hide_index=True, alt=word("paste_refused"))
 
 
 def _card(found: Comparison, at: int) -> None:
-    """One plan: its letter, what it is, whether it stands, the way to it, and the way out."""
+    """One plan: its letter, what it is, its verdicts, the way to it, and the way out."""
     plan, name, ink = found.plans[at], LETTERS[at], palette(mode())
     with st.container(border=True, height="stretch", gap="small", key=f"compare_plan_{name}"):
         symbol = f'<span aria-hidden="true" style="color:{hues(ink)[at]}">{SYMBOLS[at]}</span>'
         st.html(f'<h2 style="margin:0;font-size:1.02rem;font-weight:600">{symbol} {word("plan_of", name=name)}</h2>')
         show.finding(described(plan))
         st.caption(show.plain(served(plan)))
-        show.verdict(found.stands(at), word("stands"), word("fallen"))
+        _verdicts(plan, name)
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"compare_ways_{name}"):
             st.html(show.anchor(anchor(plan.scenario), word("open_named", name=name)), width="content")
             st.button(
@@ -56,6 +61,19 @@ def _card(found: Comparison, at: int) -> None:
                 on_click=held.remove, args=(at,), disabled=len(found.plans) <= FEWEST,
                 help=word("two_at_least") if len(found.plans) <= FEWEST else None,
             )  # fmt: skip
+
+
+def _verdicts(plan: Plan, name: str) -> None:
+    """The three verdicts of the Plan page, each by itself."""
+    engine, pct = resolve(plan.scenario).engine.name, plan.scenario.sla_pct
+    impossible = plan.binds == "layout" and not plan.fits
+    judged = plan.meets_sla if plan.fits and plan.tpot_ms is not None else None
+    kept = say("sla") if pct == MEDIAN else say("sla_mean", pct=f"{pct:g}")
+    runs = None if impossible else plan.engine_ok
+    with st.container(horizontal=True, gap="xsmall", key=f"compare_verdicts_{name}"):
+        show.verdict(None if impossible else plan.fits, say("fits"), say("fits_not"), say("fits_unknown"))
+        show.verdict(judged, kept, say("sla_not"), say("sla_unknown"))
+        show.verdict(runs, say("engine_ok", engine=engine), say("engine_not", engine=engine), say("engine_unknown"))
 
 
 def _change(found: Comparison) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Final
@@ -10,6 +11,7 @@ from typing import Final
 import streamlit as st
 
 from planner.compare.comparison import REQUESTS_FIELD, Comparison, Row
+from planner.plan import Plan
 from planner.specs.spelling import Value
 from planner.ui import show
 from planner.ui.compare_charts import SYMBOLS, hues
@@ -36,7 +38,28 @@ DETAILS: Final = frozenset(
 )
 """Fields that follow from others: shown where all are."""
 
-FIGURES: Final = 76
+SERVING: Final = frozenset(
+    "replicas gpus kv_pool_bytes kv_capacity_tokens_rank kv_capacity_tokens b_max_kv b_max_kv_mean b_max_sla b_max batch "
+    "tpot_ms ttft_ms ttft_unloaded_ms output_tok_s goodput_tok_s goodput_tok_s_gpu tpot_low_ms tpot_high_ms usd_per_hour "
+    "usd_per_m_output usd_per_m_goodput".split()
+)
+"""Outcomes that a plan has only where it fits."""
+
+BOUND: Final = {
+    "none": "nothing", "weights": "weights", "kv": "KV cache", "tpot": "TPOT", "ttft": "TTFT", "layout": "layout",
+    "engine": "engine",
+}  # fmt: skip
+"""What binds, in words."""
+
+NUMBER: Final = re.compile(r"\d+(\.\d+)?")
+UNNAMED: Final = frozenset(("max_len", "token_budget", "chunk"))
+"""Inputs whose labels do not say what they count."""
+
+SIDE: Final = "clamp(.1rem,.9vw,.5rem)"
+"""Space beside a cell: little of it where the page is narrow."""
+
+SIZE: Final = "font-size:clamp(.75rem,2.6vw,.9rem)"
+FIGURES: Final = 78
 """Share of the width that the plans' columns take, alike [%]."""
 
 WORDS: Final = 20
@@ -52,7 +75,7 @@ NAMED: Final = ("ms", "bytes")
 def table(found: Comparison, everything: bool) -> None:
     """The rows that differ, or all of them; it scrolls sideways by itself where the page is narrow."""
     kept = [row for row in found.rows if row.field not in HIDDEN and (everything or telling(row))]
-    look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.9rem;font-variant-numeric:tabular-nums;margin:0"
+    look = f"width:100%;border-collapse:separate;border-spacing:0;{SIZE};font-variant-numeric:tabular-nums;margin:0"
     name = escape(word("differences"))
     parts = [_part(found, word(key), [row for row in kept if row.asked is asked]) for key, asked in _PARTS]
     inside = f'<table aria-label="{name}" style="{look}">{_head(found)}{"".join(parts)}</table>'
@@ -70,7 +93,7 @@ _PARTS: Final = (("asked", True), ("found", False))
 def _head(found: Comparison) -> str:
     """The plans' letters, each in its hue with its symbol."""
     ink = palette(mode())
-    look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;font-weight:600"
+    look = f"border-bottom:1px solid {ink.grid};padding:.3rem {SIDE};font-weight:600"
     names = "".join(
         f'<th scope="col" style="{look};text-align:right;white-space:nowrap;width:{FIGURES / len(found.names):.0f}%">'
         f'<span aria-hidden="true" style="color:{hue}">{symbol}</span> {name}</th>'
@@ -90,8 +113,8 @@ def _part(found: Comparison, title: str, kept: Sequence[Row]) -> str:
     if not kept:
         return ""
     ink = palette(mode())
-    look = f"text-align:left;padding:.6rem .5rem .15rem;font-weight:400;color:{ink.muted};border-bottom:1px solid {ink.grid}"
-    inside = f'<span style="position:sticky;left:.5rem">{escape(title)}</span>'
+    look = f"text-align:left;padding:.6rem {SIDE} .15rem;font-weight:400;color:{ink.muted};border-bottom:1px solid {ink.grid}"
+    inside = f'<span style="position:sticky;left:{SIDE}">{escape(title)}</span>'
     heading = f'<tr><th scope="rowgroup" colspan="{len(found.plans) + 1}" style="{look}">{inside}</th></tr>'
     return f"<tbody>{heading}{''.join(_row(found, row) for row in kept)}</tbody>"
 
@@ -99,7 +122,7 @@ def _part(found: Comparison, title: str, kept: Sequence[Row]) -> str:
 def _row(found: Comparison, row: Row) -> str:
     """A field of all plans."""
     ink, best = palette(mode()), _best(found, row)
-    look = f"border-bottom:1px solid {ink.grid};padding:.3rem .5rem;vertical-align:top"
+    look = f"border-bottom:1px solid {ink.grid};padding:.3rem {SIDE};vertical-align:top"
     first = f"{look};{_STUCK}background:{ink.paper};text-align:left;font-weight:400"
     cells = "".join(_cell(found, row, at, best, look) for at in range(len(row.values)))
     return f'<tr><th scope="row" style="{first}">{escape(label(row.field))}</th>{cells}</tr>'
@@ -107,9 +130,10 @@ def _row(found: Comparison, row: Row) -> str:
 
 def _cell(found: Comparison, row: Row, at: int, best: float | None, look: str) -> str:
     """One value; a sign where it is not what the reference has, a star where it is the best."""
-    value, said = row.values[at], said_of(row, row.values[at])
+    plan, value = found.plans[at], row.values[at]
+    said = word("unjudged") if _open(plan, row.field) else said_of(row, None if _idle(plan, row.field) else value)
     other = row.asked and row.differs and value != row.values[found.against]
-    star = best is not None and found.stands(at) and value == best
+    star = best is not None and found.stands(at) and said == said_of(row, best)
     mark = "≠ " if other else "★ " if star else ""
     ink = palette(mode())
     weight = 600 if other or star else 400
@@ -129,19 +153,48 @@ def _best(found: Comparison, row: Row) -> float | None:
     return min(values) if row.field in LESS else max(values)
 
 
+def _open(plan: Plan, field: str) -> bool:
+    """Whether a verdict was not reached, as the Plan page says it."""
+    if field == "engine_ok":
+        return plan.binds == "layout" and not plan.fits
+    return field == "meets_sla" and (not plan.fits or plan.tpot_ms is None)
+
+
+def _idle(plan: Plan, field: str) -> bool:
+    """Whether a figure says nothing because the plan does not fit."""
+    return not plan.fits and field in SERVING
+
+
 def said_of(row: Row, value: Value) -> str:
-    """A value as it is read: an input as it is spelled, an outcome with its unit."""
+    """A value as it is read: an input in words or with separators, an outcome with its unit."""
     match value:
         case None | "":
             return DASH
         case bool():
             return word("yes" if value else "no")
         case str():
-            return f"{value[:LONGEST]}…" if row.field == "x" else value
+            return _words(row, value)
         case _ if not math.isfinite(value):
             return DASH
         case _:
             return _figure(row.field, float(value))
+
+
+def _words(row: Row, value: str) -> str:
+    """An input as it is spelled, numbers with separators and with the unit that its label leaves out; what binds, in words."""
+    if row.field == "binds":
+        return BOUND[value]
+    if row.field == "reason":
+        return value.replace("the promise", "the SLA")
+    if row.field == "x":
+        return f"{value[:LONGEST]}…"
+    if not (row.asked and NUMBER.fullmatch(value)) or row.field == "v":
+        return value
+    if row.field == "price":
+        return dollars(float(value))
+    number, _, rest = value.partition(".")
+    unit = f" {unit_of(row.field)}" if row.field in UNNAMED else ""
+    return f"{int(number):,}{'.' if rest else ''}{rest}{unit}"
 
 
 def _figure(field: str, value: float) -> str:

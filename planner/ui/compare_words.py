@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from planner.answer import devices
 from planner.compare.comparison import REQUESTS_FIELD, Comparison
 from planner.compare.link import LETTERS
-from planner.compare.quantities import Quantity, figure
+from planner.compare.quantities import Quantity, figure, ranked
 from planner.plan import Plan
 from planner.setting import resolve
-from planner.ui.text import LABELS, label_of, language
+from planner.ui.text import LABELS, label_of, language, say
 
 EN: Final = {
     "plans": "Plans",
     "plan_of": "Plan {name}",
-    "stands": "Stands",
-    "fallen": "Does not stand",
+    "unjudged": "not judged",
+    "apart": "The plan of the sidebar is not part of the comparison until it is added.",
     "open": "Open as plan",
     "open_named": "Open {name} as plan",
     "remove": "Remove {name}",
-    "two_at_least": "Two plans are the fewest that can be compared.",
+    "two_at_least": "Two plans are needed: add another one first.",
     "change": "Add or replace a plan",
     "place": "Where to",
     "new": "add as {name}",
@@ -52,14 +51,14 @@ EN: Final = {
     "curves_said": "Each line ends where the plan's KV cache is full; its symbol is where the plan operates.",
     "curves_none": "No plan has a TPOT.",
     "no_curve": "{names} cannot be drawn: nothing fits.",
-    "cost": "Cost of a good token",
+    "cost": "$ per million good tokens",
     "cost_axis": "$ per million good tokens",
     "cost_alt": "A bar a plan: dollars per million good tokens",
     "cost_said": "Cheapest first: {ranks} per million.",
-    "rate": "Good tokens per GPU",
-    "rate_axis": "Good output tokens a second per GPU",
-    "rate_alt": "A bar a plan: good output tokens a second per GPU",
-    "rate_said": "Most first: {ranks} tok/s per GPU.",
+    "rate": "Good tokens/s per GPU",
+    "rate_axis": "Good tokens/s per GPU",
+    "rate_alt": "A bar a plan: good tokens/s per GPU",
+    "rate_said": "Most first: {ranks}.",
     "unranked": "No plan has this figure.",
     "share": "Share this comparison",
     "share_hint": "The address of this page holds all plans. The link below carries prices and the catalogue's version too.",
@@ -76,8 +75,7 @@ EN: Final = {
 ZH: Final = {
     "plans": "方案",
     "plan_of": "方案 {name}",
-    "stands": "成立",
-    "fallen": "不成立",
+    "unjudged": "未评估",
     "open": "打开此方案",
     "open_named": "打开方案 {name}",
     "remove": "移除 {name}",
@@ -137,14 +135,14 @@ OUTCOMES: Final = {
     "tpot_ms": "TPOT",
     "ttft_ms": "TTFT",
     "ttft_unloaded_ms": "TTFT, unloaded",
-    "output_tok_s": "Output tok/s per replica",
-    "goodput_tok_s": "Good tok/s per replica",
-    "goodput_tok_s_gpu": "Good tok/s per GPU",
+    "output_tok_s": "Output tokens/s per replica",
+    "goodput_tok_s": "Good tokens/s per replica",
+    "goodput_tok_s_gpu": "Good tokens/s per GPU",
     "tpot_low_ms": "TPOT, low end of band",
     "tpot_high_ms": "TPOT, high end of band",
-    "usd_per_hour": "Dollars an hour",
-    "usd_per_m_output": "$/M output tokens",
-    "usd_per_m_goodput": "$/M good tokens",
+    "usd_per_hour": "$/h",
+    "usd_per_m_output": "$ per million output tokens",
+    "usd_per_m_goodput": "$ per million good tokens",
 }
 """Labels of what comes out of a plan."""
 
@@ -165,9 +163,13 @@ def label(field: str) -> str:
     return OUTCOMES[field] if field in OUTCOMES else APART[field]
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names in a list of words."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+def fallen(plan: Plan) -> str:
+    """Why a plan does not stand, in a few words."""
+    if not plan.fits:
+        return say("fits_unknown" if plan.binds == "layout" else "fits_not")
+    if not plan.engine_ok:
+        return say("engine_not", engine=resolve(plan.scenario).engine.name)
+    return say("sla_unknown" if plan.tpot_ms is None else "sla_not")
 
 
 def described(plan: Plan) -> str:
@@ -185,6 +187,5 @@ def served(plan: Plan) -> str:
 
 def ranks(found: Comparison, quantity: Quantity) -> str:
     """Plans with their figures, best first; empty where none has any."""
-    held = [(value, at) for at, plan in enumerate(found.plans) if (value := figure(plan, quantity)) is not None]
-    best = sorted(held, key=lambda pair: (pair[0] if quantity.less else -pair[0], pair[1]))
-    return ", ".join(f"{LETTERS[at]} {quantity.text(value)}" for value, at in best)
+    best = ranked(found.plans, quantity)
+    return ", ".join(f"{LETTERS[at]} {quantity.text(figure(found.plans[at], quantity) or 0.0)}" for at in best)

@@ -74,22 +74,22 @@ def _class_columns() -> dict[str, Any]:
     """Columns of the table of classes."""
     column = st.column_config
     return {
-        "name": column.TextColumn(word("col_name"), width=105, required=True, max_chars=40, pinned=True),
+        "name": column.TextColumn(word("col_name"), width=100, required=True, max_chars=40),
         "model": column.SelectboxColumn(
-            word("col_model"), width=140, required=True, options=_models(), default=describe("model").default
+            word("col_model"), width=118, required=True, options=_models(), default=describe("model").default
         ),
-        "qps": _number("qps", 80, 0.001),
-        "isl": _number("isl", 80, 1),
-        "osl": _number("osl", 85, 1),
-        "prefix": _number("prefix", 85, 0.1, high=100.0),
-        "sla_ttft_ms": _number("sla_ttft_ms", 75, 0.001),
-        "sla_tpot_ms": _number("sla_tpot_ms", 75, 0.001),
+        "qps": _number("qps", 76, 0.001),
+        "isl": _number("isl", 76, 1),
+        "osl": _number("osl", 82, 1),
+        "prefix": _number("prefix", 96, 0.1, high=100.0),
+        "sla_ttft_ms": _number("sla_ttft_ms", 94, 0.001),
+        "sla_tpot_ms": _number("sla_tpot_ms", 94, 0.001),
         "precisions": column.MultiselectColumn(
-            word("col_precisions"), width=110, options=describe("weights").options, default=["bf16"],
+            word("col_precisions"), width=104, options=describe("weights").options, default=["bf16"],
             help=word("help_precisions"),
         ),
         "kv": column.SelectboxColumn(
-            word("col_kv"), width=85, required=True, options=describe("kv").options, default=describe("kv").default
+            word("col_kv"), width=66, required=True, options=describe("kv").options, default=describe("kv").default
         ),
         "engine": column.SelectboxColumn(
             word("col_engine"), width=90, required=True, options=describe("engine").options, default="vllm"
@@ -109,7 +109,7 @@ def _stock_columns() -> dict[str, Any]:
     column = st.column_config
     return {
         "accelerator": column.SelectboxColumn(
-            word("col_accelerator"), width=170, required=True, options=accelerator_ids(), pinned=True
+            word("col_accelerator"), width=170, required=True, options=accelerator_ids()
         ),
         "gpus": column.NumberColumn(
             word("col_gpus"), width=100, min_value=0, max_value=100_000, step=1, format="%d", help=word("help_gpus")

@@ -10,6 +10,7 @@ from typing import Final
 
 import streamlit as st
 
+from planner.fleet.answer import Fleet
 from planner.fleet.example import example
 from planner.fleet.question import FleetQuestion
 from planner.fleet.spelling import PARAMETER, from_token, to_token
@@ -83,6 +84,16 @@ def settle(question: FleetQuestion, *, restored: bool) -> None:
 def reset() -> None:
     """Put the example into the tables."""
     begin(example())
+
+
+def ease(fleet: Fleet, at: int) -> None:
+    """Give a class the least SLA that some replica keeps."""
+    question, near = last(), fleet.served[at].needed
+    if near is None or at >= len(question.classes):
+        return
+    classes = tuple(near.applied(each) if row == at else each for row, each in enumerate(question.classes))
+    fields = {field: getattr(question, field) for field in FleetQuestion.model_fields}
+    begin(FleetQuestion(**{**fields, "classes": classes}))
 
 
 def leave() -> None:

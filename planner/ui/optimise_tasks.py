@@ -58,6 +58,6 @@ def move(answer: Answer, _: Report, stop: Stop) -> Moved:
         return Moved()
     if stop():
         raise Cancelled("no longer wanted")
-    second = next((each for each in answer.best[1:] if each.kind != answer.winner.kind), None)
+    second = answer.second
     turn = None if second is None else break_even(answer.winner.scenario, second.scenario)
     return Moved(swings(answer.winner.scenario, answer.question.objective), turn)

@@ -40,7 +40,7 @@ def press(page: Page, name: str) -> None:
 @pytest.mark.browser
 def test_the_address_is_the_comparison(open_page: OpenPage) -> None:
     page = open_page("compare", charts=3)
-    assert heading(page) == "C is cheapest: $0.272 per million good tokens, 10 % less than D."
+    assert heading(page) == "C is cheapest: $0.272 per million good tokens, 10 % less than B and D."
     assert own(page) == {}
     expect(page.get_by_text("C serves 22.1× the requests of A", exact=False)).to_be_visible()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -107,9 +108,63 @@ def test_a_plan_that_does_not_stand_has_its_reason_and_no_ratio() -> None:
     assert "A does not stand, so no ratio is taken of it. Does not fit." in page
     assert "C does not stand, so no ratio is taken of it. Cannot be laid out" in page
     assert "×" not in page.split("Requests: what")[0].split("Does not fit")[0]
-    assert [badge.value for badge in at.markdown if "badge" in badge.value].count(
-        ":red-badge[:material/close: Does not stand]"
-    ) == 2
+    assert badges(at) == [
+        ["red close: Does not fit in memory", "gray help: SLA not judged", "green check: vLLM serves it"],
+        ["green check: Fits in memory", "green check: Meets the SLA", "green check: vLLM serves it"],
+        ["gray help: No such layout", "gray help: SLA not judged", "gray help: Engine not judged"],
+    ]
+
+
+def badges(at: AppTest) -> list[list[str]]:
+    """Verdicts of each plan: colour, icon and words."""
+    found = [badge.value for badge in at.markdown if "-badge[" in badge.value]
+    said = [re.sub(r"^:(\w+)-badge\[:material/(.*)\]$", r"\1 \2", text) for text in found]
+    return [said[at : at + 3] for at in range(0, len(said), 3)]
+
+
+def test_a_plan_that_breaks_its_sla_still_fits() -> None:
+    assert badges(opened({"plans": spelled((PAIR[0], PAIR[1].with_(sla_tpot_ms=1.0)))}))[1] == [
+        "green check: Fits in memory", "red close: Breaks the SLA", "green check: vLLM serves it",
+    ]  # fmt: skip
+
+
+def test_the_page_says_sla_where_a_reason_says_promise() -> None:
+    at = opened({"plans": spelled((PAIR[0], PAIR[1].with_(sla_tpot_ms=1.0)))})
+    assert cells(at, "Why not") == ["–", "TPOT is above the SLA even at batch 1"]
+    assert "promise" not in said(at)
+
+
+def cells(at: AppTest, label: str) -> list[str]:
+    """Figures of a row of the table."""
+    row = html(at).partition(f">{label}</th>")[2].partition("</tr>")[0]
+    return [read(text) for text in re.findall(r"<td[^>]*>([^<]*)</td>", row)]
+
+
+def test_what_depends_on_a_plan_that_does_not_fit_is_not_said() -> None:
+    at = opened({"plans": spelled(BROKEN)})
+    at.toggle(key="_compare_all").set_value(True).run()
+    assert cells(at, "Meets the SLA") == ["not judged", "yes", "not judged"]
+    assert cells(at, "Engine serves it") == ["yes", "yes", "not judged"]
+    for label in ("Batch", "Batch by SLA", "KV tokens per replica", "KV pool per GPU", "GPUs", "TPOT", "$/h"):
+        assert [text == "–" for text in cells(at, label)] == [True, False, True], label
+
+
+def test_all_fields_are_in_words_with_separators_and_units() -> None:
+    at = opened({"plans": spelled((PAIR[0], PAIR[0].with_(max_len=131072, qps=2000.0, price=5.0725)))})
+    at.toggle(key="_compare_all").set_value(True).run()
+    assert cells(at, "Input tokens") == ["1,024", "1,024"]
+    assert cells(at, "Longest sequence") == ["–", "≠ 131,072 tokens"]
+    assert cells(at, "Requests/s") == ["0", "≠ 2,000"]
+    assert cells(at, "$ per GPU-hour")[1].endswith("$5.07")
+    assert cells(at, "Bound by") == ["TPOT", "TPOT"]
+
+
+def test_every_value_that_reads_as_the_best_has_a_star() -> None:
+    assert cells(opened(), "TPOT") == ["23.4 ms", "★ 22.0 ms", "27.6 ms", "★ 22.0 ms"]
+
+
+def test_the_sidebar_is_said_to_be_apart() -> None:
+    assert compare_words.EN["apart"] in said(opened())
 
 
 def test_plans_that_do_not_stand_all_of_them_have_no_chart() -> None:
@@ -297,9 +352,9 @@ def test_another_pages_parameter_refuses_a_link_and_no_session() -> None:
 
 CHARTS = {
     "curves": (lambda mode, count: compare_charts.curves(mode, count), compare_data.curves),
-    "cost": (lambda mode, count: compare_charts.bars(mode, count, "$", "$~r"), lambda c: compare_data.bars(c, DOLLARS)),
+    "cost": (lambda mode, count: compare_charts.bars(mode, count, "$", "$,f"), lambda c: compare_data.bars(c, DOLLARS)),
     "rate": (
-        lambda mode, count: compare_charts.bars(mode, count, "tok/s", ",~r"),
+        lambda mode, count: compare_charts.bars(mode, count, "tok/s", ",f"),
         lambda c: compare_data.bars(c, PER_GPU),
     ),
 }
@@ -361,5 +416,6 @@ def test_slas_that_differ_have_a_line_each() -> None:
 
 def test_a_bar_of_a_plan_that_does_not_stand_says_so() -> None:
     bars = compare_data.bars(comparison(BROKEN), DOLLARS)["bars"].to_pylist()
-    assert [row["value"] > 0 for row in bars] == [False, True, False]
-    assert bars[0]["label"] == "● A  Does not stand"
+    assert [row["value"] > 0 for row in bars] == [True, False, False]
+    assert [row["label"] for row in bars[1:]] == ["● A  Does not fit in memory", "▲ C  No such layout"]
+    assert [row["plan"] for row in compare_data.bars(comparison(ARTICLE), DOLLARS)["bars"].to_pylist()] == list("CBDA")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from planner.fleet.example import example
 from planner.fleet.mix import fleet_of
 from planner.fleet.question import FleetQuestion, PlaceLimit, Stock, TrafficClass
 from planner.fleet.spelling import from_token, to_token
+from planner.share import from_link, pinned
 from planner.specs.scenario import Scenario
 from planner.ui import fleet_charts, fleet_data, fleet_inputs, fleet_solving, fleet_tables, fleet_words
 from planner.ui.fleet_tables import Goals
@@ -28,7 +30,7 @@ SETTLED_MS = 300
 
 SLOW_SECONDS = 1000.0
 
-CARDS = ("traffic", "stock", "goals", "mix", "bill", "grounds", "served", "idle", "failure", "share")
+CARDS = ("mix", "traffic", "stock", "goals", "bill", "grounds", "served", "idle", "failure", "share")
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +79,7 @@ def test_the_answer_comes_first_and_every_part_of_the_page_is_there() -> None:
     at = opened()
     assert heading(at) == read(sentence.answer(fleet_of(example())))
     assert [header.value for header in at.header] == [fleet_words.EN[name] for name in CARDS]
-    assert [tile.label for tile in at.metric] == ["Dollars an hour", "GPUs", "Good tokens/s", "Capacity used"]
+    assert [read(tile.label) for tile in at.metric] == ["$/h", "GPUs", "Good tokens/s", "Capacity used"]
     assert "fleet" not in at.query_params
 
 
@@ -85,11 +87,54 @@ def test_tables_say_what_the_fleet_is() -> None:
     at, fleet = opened(), fleet_of(example())
     assert list(at.data_editor[0].value["name"]) == ["Chat", "Documents", "Agents"]
     assert list(at.data_editor[1].value["accelerator"]) == ["h100-sxm", "h200-sxm"]
-    mix, served, idle, failure = (frame.value for frame in at.dataframe[2:])
-    assert list(mix["Replicas"]) == [group.replicas for group in fleet.groups]
-    assert list(served["Asked, req/s"]) == [20.0, 2.0, 3.0]
-    assert list(idle["Idle"]) == [taken.idle for taken in fleet.taken]
-    assert len(failure) == len(fleet.groups)
+    assert column(at, "mix", "Replicas") == [str(group.replicas) for group in fleet.groups]
+    assert column(at, "mix", "$/h") == [f"${group.usd_per_hour:,.2f}" for group in fleet.groups]
+    assert column(at, "served", "Asked, req/s") == ["20.00", "2.00", "3.00"]
+    assert column(at, "idle", "Idle") == [str(taken.idle) for taken in fleet.taken]
+    assert len(column(at, "failure", "Left, req/s")) == len(fleet.groups)
+
+
+def column(at: AppTest, name: str, title: str) -> list[str]:
+    """Cells of a column of a table of the answer."""
+    alt = fleet_words.EN[f"{name}_alt"]
+    (body,) = (block.proto.body for block in at.main.get("html") if f'<table aria-label="{alt}"' in block.proto.body)
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", body)]
+    place = rows[0].index(title)
+    return [row[place] for row in rows[1:]]
+
+
+def test_every_plan_of_the_mix_opens_by_a_link_in_its_row() -> None:
+    links = column(opened(), "mix", "Open as plan")
+    for link, group in zip(links, fleet_of(example()).groups, strict=True):
+        (address,) = re.findall(r'href="([^"]+)"', link)
+        assert from_link(unescape(address)) == pinned(group.scenario)
+        assert f'aria-label="Open {group.traffic.name}, ' in link
+
+
+def test_a_class_that_nothing_can_serve_is_named_with_the_sla_that_would_do() -> None:
+    hasty = TrafficClass(name="Hasty", scenario=example().classes[0].scenario.with_(sla_tpot_ms=1.0, qps=0.05))
+    at = opened(to_token(changed(classes=(hasty, *example().classes[1:]))))
+    assert heading(at).startswith("Hasty cannot be served: TPOT is at best ")
+    assert all(tile.delta.startswith("without Hasty") for tile in at.metric)
+    assert "Proven best" not in said(at)
+    at.button(key="_fleet_set_0").click().run()
+    assert not at.exception
+    assert asked(at).classes[0].scenario.sla_tpot_ms > 1.0
+    assert asked(at).classes[1:] == example().classes[1:]
+    assert heading(at).startswith("Serves all 3 classes with ")
+    assert not any("without" in tile.delta for tile in at.metric)
+
+
+def test_owned_gpus_stand_beside_the_bar_that_they_are_no_part_of() -> None:
+    fleet = fleet_of(example())
+    owned = sum(group.gpus for group in fleet.groups if group.stock.owned and group.traffic.name == "Chat")
+    totals = {row["name"]: row["label"] for row in fleet_data.bill(fleet)["totals"].to_pylist()}
+    assert totals["Chat"].endswith(f" + {owned} owned GPUs at $0")
+    assert totals["Agents"] == "$100.88"
+    free = fleet_of(changed(classes=example().classes[1:2], stock=example().stock[:1]))
+    assert fleet_data.bill(free)["totals"].to_pylist() == [
+        {"name": "Documents", "label": f"$0.00 + {free.gpus} owned GPUs at $0"}
+    ]
 
 
 def test_an_edited_cell_changes_the_answer_and_the_address() -> None:
@@ -269,7 +314,7 @@ def test_a_cell_that_is_typed_into_changes_answer_and_address(open_page: Callabl
     editor = page.locator('.st-key-card_traffic [data-testid="stDataFrame"] canvas').first
     box = editor.bounding_box()
     assert box is not None
-    page.mouse.dblclick(box["x"] + 34 + 105 + 140 + 40, box["y"] + 35 + 17)
+    page.mouse.dblclick(box["x"] + 34 + 100 + 118 + 38, box["y"] + 35 + 17)
     cell = page.locator("#portal input").first
     cell.fill("40")
     expect(cell).to_have_value("40")

@@ -58,10 +58,10 @@ def whole_layouts(scenario: Scenario, most: int) -> Iterator[tuple[int, ...]]:
                 yield tp, pp, dp, ep, cp, dcp
 
 
-def tried(scenario: Scenario, at: tuple[int, ...], own: Plans) -> list[int]:
+def tried(question: Question, scenario: Scenario, at: tuple[int, ...], own: Plans) -> list[int]:
     """Batches of a layout: equal ratios up to what memory and seats admit, its own largest, and that in whole ranks."""
-    if scenario.at_batch is not None:
-        return [scenario.at_batch]
+    if question.scenario.at_batch is not None:
+        return [question.scenario.at_batch]
     setting = resolve(scenario)
     ways = at[2] * at[1]
     seats = math.inf
@@ -82,8 +82,13 @@ def whole_workers(question: Question, scenario: Scenario, at: tuple[int, ...], o
     plans = evaluate(scenario, candidates(layout(*at), np.arange(1.0, largest + 1.0)[None, :]))
     workers = (plans.gpus - plans.replicas * plans.gpus_per_replica) / pool.devices
     most = (question.max_gpus - plans.replicas[0] * plans.gpus_per_replica[0]) // pool.devices
-    kept = np.flatnonzero(workers <= min(workers[-1] - 1, most))
-    return [int(kept[-1]) + 1] if len(kept) else []
+    found = set[int]()
+    for fewer in (1, 2):
+        kept = np.flatnonzero(workers <= min(workers[-1] - fewer, most))
+        if len(kept):
+            best = int(kept[np.argmax(plans.output_tok_s[kept])]) + 1
+            found |= {best, best // (at[1] * at[2]) * at[1] * at[2]} - {0}
+    return sorted(found)
 
 
 def variants(question: Question, base: Scenario) -> Iterator[tuple[int, Scenario]]:
@@ -148,10 +153,10 @@ def brute_force(question: Question) -> list[Row]:
 def rows(question: Question, scenario: Scenario, at: tuple[int, ...], source: int, pool: int) -> Iterator[Row]:
     tp, pp, dp, ep, cp, dcp = at
     own = evaluate(scenario, candidates(layout(*at)))
-    if not own.fits[0] and scenario.at_batch is None:
+    if not own.fits[0]:
         return
-    batches = tried(scenario, at, own)
-    if scenario.decode_workers is not None and scenario.at_batch is None:
+    batches = tried(question, scenario, at, own)
+    if scenario.decode_workers is not None and question.scenario.at_batch is None:
         batches = sorted({*batches, *whole_workers(question, scenario, at, own)})
     plans = evaluate(scenario, candidates(layout(*at), np.array(batches, float)[None, :]))
     for index, batch in enumerate(batches):
@@ -283,7 +288,7 @@ def test_no_other_batch_of_two_pools_is_cheaper() -> None:
         asked = scenario.with_(sla_tpot_ms=promise)
         answer = optimise(Question(scenario=asked, modes=("disaggregated",), max_gpus=16))
         assert answer.winner is not None
-        assert answer.winner.value <= before
+        assert answer.winner.value <= before * (1 + 1e-4)
         before = answer.winner.value
         for choice in answer.best[:4]:
             s = choice.scenario.with_(at_batch=None, prefill_workers=None)

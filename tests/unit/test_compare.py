@@ -14,7 +14,7 @@ from planner.catalog.custom import encode_custom
 from planner.catalog.scenarios import load_preset
 from planner.compare import Comparison, comparison, comparison_csv, comparison_from, comparison_json, comparison_link
 from planner.compare.link import LETTERS, MAX_TEXT, pasted, reference_from, spelled
-from planner.compare.quantities import PLAIN, QUANTITIES, REQUESTS, Words, ratio, requests, stands
+from planner.compare.quantities import DOLLARS, PLAIN, QUANTITIES, REQUESTS, Words, ranked, ratio, requests, stands
 from planner.errors import InputError, LinkError
 from planner.export import BOM, from_csv
 from planner.share import from_link, pinned
@@ -112,7 +112,14 @@ def test_sentences_against_the_baseline() -> None:
 
 
 def test_the_headline_names_the_cheapest_and_its_lead() -> None:
-    assert read(found().headline) == "C is cheapest: $0.272 per million good tokens, 10 % less than D."
+    assert read(found().headline) == "C is cheapest: $0.272 per million good tokens, 10 % less than B and D."
+
+
+def test_the_headline_names_every_plan_that_reads_as_the_next_best() -> None:
+    """$2.001 and $2.004 both read $2.00; $1.80 is 10 % less than either, and $3.00 is named nowhere."""
+    plans = tuple(plan(usd_per_m_goodput=value) for value in (2.004, 1.8, 3.0, 2.001))
+    assert read(Comparison(plans).headline) == "B is cheapest: $1.80 per million good tokens, 10 % less than A and D."
+    assert ranked(plans, DOLLARS) == [1, 0, 3, 2]
 
 
 @pytest.mark.parametrize(

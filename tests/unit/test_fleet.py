@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from math import ceil, inf
+from math import ceil, comb, inf
 
 import pytest
 
@@ -164,7 +164,8 @@ def test_with_a_spare_any_one_replica_may_fail() -> None:
     fleet = fleet_of(QUESTIONS["spare"])
     assert fleet.feasible
     assert {group.failure.after for group in fleet.groups} == {"holds"}
-    assert "any one replica of each class may fail" in sentence.answer(fleet)
+    assert sentence.answer(fleet).endswith("; keeps serving if any one replica of each class fails.")
+    assert sentence.answer(fleet_of(asked(spare=2))).endswith("; keeps serving if any two replicas of each class fail.")
 
 
 @pytest.mark.parametrize("name", ["spare", "availability"])
@@ -254,7 +255,98 @@ def test_a_class_without_any_offer_does_not_keep_the_others_from_being_served() 
     fleet = fleet_of(asked(CHAT, hasty))
     assert fleet.outcome == "impossible"
     assert [each.whole for each in fleet.served] == [True, False]
-    assert sentence.obstacles(fleet)[0].startswith("Nothing here can serve Hasty: ")
+    assert fleet.without == ("Hasty",)
+    assert sentence.answer(fleet).startswith("Hasty cannot be served: TPOT is at best ")
+    assert sentence.answer(fleet).endswith("ms, SLA 1 ms.")
+    assert sentence.proof(fleet).startswith("Not what was asked, but all the rest at least cost, ")
+
+
+def fastest(traffic: TrafficClass, gpus: int, field: str) -> float:
+    """Least time [ms] of one request over tensor and pipeline parallel degrees on H100 or L40S, by walking through plans."""
+    scenario = bare(traffic.scenario).with_(at_batch=1)
+    plans = [
+        plan_of(scenario.with_(gpu=gpu, weights=weights, tp=tp, pp=pp))
+        for gpu, weights in product(("h100-sxm", "l40s"), traffic.weights)
+        for tp, pp in product((1, 2, 4, 8), (1, 2, 3, 4, 6, 8))
+        if tp * pp <= gpus
+    ]
+    return min(getattr(each, field) for each in plans if each.fits and getattr(each, field) is not None)
+
+
+@pytest.mark.parametrize("field", ["tpot_ms", "ttft_ms"])
+def test_the_least_sla_that_can_be_kept_is_that_of_the_fastest_plan(field: str) -> None:
+    hasty = TrafficClass(name="Hasty", scenario=LARGE.scenario.with_(**{f"sla_{field}": 0.5}))
+    stock = (Stock(accelerator="h100-sxm", price=3.0, gpus=8), Stock(accelerator="l40s", price=1.0, gpus=8))
+    found = fleet_of(asked(hasty, stock=stock)).served[0].needed
+    best = fastest(hasty, 8, field)
+    assert best <= getattr(found, field) <= best * 1.01
+    assert getattr(found, "ttft_ms" if field == "tpot_ms" else "tpot_ms") is None
+    assert fleet_of(asked(found.applied(hasty), stock=stock)).served[0].reason == ""
+
+
+def test_both_times_give_way_where_neither_is_enough_and_none_where_nothing_fits() -> None:
+    hasty = TrafficClass(name="Hasty", scenario=LARGE.scenario.with_(sla_tpot_ms=0.5, sla_ttft_ms=0.5))
+    found = fleet_of(asked(hasty))
+    assert found.served[0].needed.tpot_ms
+    assert found.served[0].needed.ttft_ms
+    assert " ms; TTFT is at best " in sentence.answer(found)
+    large = fleet_of(asked(LARGE, stock=(Stock(accelerator="l4", price=1.0, gpus=1),)))
+    assert large.served[0].needed is None
+
+
+def test_what_is_said_of_a_class_that_gets_nothing_beside_another_limit() -> None:
+    hasty = TrafficClass(name="Hasty", scenario=Scenario(qps=1.0, weights="fp8", sla_tpot_ms=1.0))
+    fleet = fleet_of(asked(CHAT, hasty, budget=1.0))
+    assert sentence.answer(fleet).startswith("Cannot serve all of it: at most ")
+    tokens = fleet_of(asked(CHAT, hasty, objective="goodput_tok_s"))
+    for each in (fleet, tokens):
+        assert sentence.obstacles(each)[0].startswith("Hasty cannot be served: TPOT is at best ")
+
+
+def test_owned_gpus_stay_idle_only_where_no_mix_with_them_costs_less() -> None:
+    """Every mix, class by class: the least H200s beside each number of owned H100s, then whole instances of 8."""
+    question = changed(example(), spare=0, availability=0.99, target=0.999)
+    fleet = fleet_of(question)
+    each = [_fewest(traffic, question) for traffic in question.classes]
+    mixes = [
+        sum(pair[1] for pair in chosen) for chosen in product(*(one.items() for one in each)) if _owned(chosen) <= 16
+    ]
+    assert fleet.usd_per_hour == pytest.approx(ceil(min(mixes) / 8) * 8 * priced(question.stock[1]).price)
+    assert [taken.idle for taken in fleet.taken] == [8, 32]
+    assert "8 owned GPUs are idle: no mix with more of them costs less, because rented" in sentence.idle(fleet)
+    assert "owned" not in sentence.idle(fleet_of(example()))
+
+
+def _owned(chosen: tuple[tuple[int, int], ...]) -> int:
+    return sum(pair[0] for pair in chosen)
+
+
+def _fewest(traffic: TrafficClass, question: FleetQuestion) -> dict[int, int]:
+    """Fewest H200s that serve a class by the number of H100s, at most 16: replicas fail independently, the largest first."""
+    kinds = [
+        (at, each.gpus, each.capacity)
+        for at, stock in enumerate(question.stock)
+        for each in offers(traffic, stock.accelerator).replicas
+        if each.gpus <= 16
+    ]
+    found: dict[int, int] = {}
+    mixes: list[tuple[int, int, int, tuple[float, ...]]] = [(0, 0, 0, ())]
+    while mixes:
+        first, own, rented, held = mixes.pop()
+        failed = next(k for k in range(len(held) + 1) if _up_to(k, len(held)) >= 0.999)
+        if held and sum(sorted(held)[: len(held) - failed]) >= traffic.scenario.qps * (1 - 1e-6):
+            found[own] = min(rented, found.get(own, rented))
+            continue
+        for kind, (at, gpus, capacity) in enumerate(kinds):
+            more = (kind, own + gpus * (at == 0), rented + gpus * (at == 1), (*held, capacity))
+            if kind >= first and more[1] <= 16 and more[2] < found.get(more[1], 24):
+                mixes.append(more)
+    return found
+
+
+def _up_to(failures: int, replicas: int) -> float:
+    """Probability that at most so many of the replicas fail, each up for 99 % of the time."""
+    return sum(comb(replicas, k) * 0.01**k * 0.99 ** (replicas - k) for k in range(failures + 1))
 
 
 def test_a_mix_that_was_not_proven_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,6 +148,9 @@ def test_the_json_says_what_the_page_says() -> None:
     assert found["usd_per_hour"] == pytest.approx(fleet.usd_per_hour)
     assert [each["replicas"] for each in found["mix"]] == [group.replicas for group in fleet.groups]
     assert set(PLAN_FIELDS) <= set(found["mix"][0])
+    assert [each["served_qps"] for each in found["mix"]] == [group.qps for group in fleet.groups]
+    assert [(each["qps"], each["served_qps"]) for each in found["classes"]] == [(20.0, 20.0), (2.0, 2.0), (3.0, 3.0)]
+    assert all("qps" not in each for each in found["mix"])
     assert found["mix"][0]["link"].startswith(BASE + "?")
     assert {each["outcome"] for each in [found]} == {"found"}
 

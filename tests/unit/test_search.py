@@ -214,7 +214,80 @@ def test_too_few_gpus_are_told_how_many_there_must_be() -> None:
     assert optimise(moved(question, "max_gpus", 3)).winner is None
 
 
+@pytest.mark.parametrize(
+    ("limit", "better"),
+    [
+        (Limit("usd_per_hour", True, 1.0), 0.99),
+        (Limit("goodput_tok_s", False, 200_000.0), 1.01),
+        (Limit("batch", False, 50_000.0), 1.01),
+        (Limit("gpus_per_replica", True, 0.5), 0.99),
+        (Limit("usd_per_m_goodput", True, 0.001), 0.99),
+    ],
+)
+def test_the_relaxation_of_any_limit_is_the_smallest(limit: Limit, better: float) -> None:
+    """No request rate is asked, so that dollars an hour are no objective; and more is better for some fields."""
+    question = Question(scenario=LLAMA, max_gpus=16, limits=(limit,))
+    assert optimise(question).winner is None
+    (found,) = [each for each in relaxations(question) if each.field == limit.field]
+    assert optimise(moved(question, limit.field, found.needed)).winner is not None
+    assert optimise(moved(question, limit.field, found.needed * better)).winner is None
+
+
 def test_constraints_of_a_question() -> None:
     assert constraints(Question(scenario=LLAMA, limits=(Limit("batch", False, 8.0),))) == {
         "sla_tpot_ms": 50.0, "sla_ttft_ms": 200.0, "max_gpus": 16.0, "batch": 8.0,
     }  # fmt: skip
+
+
+# --- what a scenario cannot name ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "question"),
+    [
+        (
+            {"model": "deepseek-v3", "gpu": "gb200-nvl72", "profile": "textbook", "sla_tpot_ms": 1000.0},
+            {"max_gpus": 4096},
+        ),
+        ({"model": "llama-3.1-70b", "profile": "textbook", "max_seqs": 1}, {}),
+        ({"model": "llama-3.1-70b", "at_batch": 64, "max_seqs": 8, "dp": 8}, {}),
+        ({"model": "deepseek-v3", "gpu": "h200-sxm", "at_batch": 64, "max_seqs": 8, "dp": 8}, {}),
+        ({"model": "smollm2-135m", "profile": "textbook", "isl": 1, "osl": 2, "sla_tpot_ms": 10_000.0}, {}),
+        ({"model": "llama-3.1-70b", "price": 0.0}, {}),
+        ({"model": "llama-3.1-70b", "fix_replicas": 3}, {"objective": "goodput_tok_s"}),
+    ],
+    ids=[
+        "degrees",
+        "textbook seats",
+        "batch above seats",
+        "batch of more ranks",
+        "huge batches",
+        "for nothing",
+        "fixed",
+    ],
+)
+def test_every_choice_can_be_named(fields: dict[str, object], question: dict[str, object]) -> None:
+    scenario = Scenario.model_validate({"weights": "fp8", "sla_ttft_ms": 20_000.0, **fields})
+    answer = optimise(Question.model_validate({"scenario": scenario, **question}))
+    for choice in answer.best:
+        assert outcome(choice.scenario).stands
+        assert max(choice.scenario.tp, choice.scenario.dp, choice.scenario.ep) <= 1024
+    assert answer.winner is not None or reasons(answer)
+
+
+def test_more_ranks_seat_a_batch_that_one_does_not() -> None:
+    seated = {"at_batch": 64, "max_seqs": 8, "dp": 8}
+    scenario = Scenario(model="deepseek-v3", gpu="h200-sxm", weights="fp8", sla_ttft_ms=5000.0, **seated)
+    answer = optimise(Question(scenario=scenario, max_gpus=16))
+    assert answer.winner is not None
+    assert answer.winner.scenario.dp >= 8
+
+
+def test_replicas_that_are_fixed_stay_fixed() -> None:
+    answer = optimise(Question(scenario=LLAMA.with_(fix_replicas=3), objective="goodput_tok_s", max_gpus=32))
+    assert {choice.scenario.fix_replicas for choice in answer.best} == {3}
+
+
+def test_tpot_of_requests_without_one_is_no_objective() -> None:
+    with pytest.raises(InputError, match="osl of 2"):
+        Question(scenario=LLAMA.with_(osl=1), objective="tpot_ms")

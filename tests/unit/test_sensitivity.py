@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from planner.catalog.prices import default_price
+from planner.optimise import Question, optimise
 from planner.optimise.sensitivity import COLUMNS, Swing, break_even, resized, rows, swings
 from planner.optimise.slower import slower, stretched
 from planner.physics.roofline import overlapped_seconds, rise_seconds
@@ -101,9 +102,26 @@ def test_batch_is_chosen_again_and_replicas_are_sized_again() -> None:
     assert found(asked)["price"].base == cost(PLAIN, qps=30.0)
 
 
-def test_without_a_rate_named_pools_stay() -> None:
+def test_without_a_rate_named_replicas_stay_and_their_workers_are_sized() -> None:
+    """A pool that keeps its workers while its prompts grow would be busier than `load` allows."""
     asked = SPLIT.with_(qps=0.0, prefill_workers=3, decode_workers=2, at_batch=16)
-    assert resized(asked) == asked.with_(at_batch=None)
+    assert resized(asked) == asked.with_(at_batch=None, prefill_workers=None)
+
+
+def test_a_promise_that_moves_gives_what_the_search_finds_under_it() -> None:
+    """The winner's own layout wins at both promises here, so the swing's end is the search's answer."""
+    scenario = Scenario(
+        model="llama-3.1-70b", gpu="h200-sxm", weights="fp8", isl=4096, osl=512, sla_ttft_ms=1000.0, sla_tpot_ms=25.0
+    )
+    question = Question(scenario=scenario, modes=("disaggregated",), max_gpus=16)
+    looser = Question(scenario=scenario.with_(sla_tpot_ms=30.0), modes=("disaggregated",), max_gpus=16)
+    now, then = optimise(question).winner, optimise(looser).winner
+    assert now is not None
+    assert then is not None
+    assert (now.scenario.tp, now.scenario.prefill_tp) == (then.scenario.tp, then.scenario.prefill_tp)
+    swing = found(now.scenario)["sla_tpot_ms"]
+    assert swing.base == pytest.approx(now.value)
+    assert swing.high.value == pytest.approx(then.value)
 
 
 def test_tpot_is_compared_at_the_batch_asked_for() -> None:

@@ -19,7 +19,6 @@ import pytest
 
 from planner.catalog.prices import default_price
 from planner.errors import InputError
-from planner.optimise import sweep as sweep_module
 from planner.optimise.answer import Cancelled, Progress
 from planner.optimise.draws import Draw, monte_carlo
 from planner.optimise.question import Question
@@ -130,7 +129,7 @@ def test_an_error_that_is_not_ours_names_its_class(monkeypatch: pytest.MonkeyPat
     def slip(_: Scenario) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(sweep_module, "outcome", slip)
+    monkeypatch.setattr(sys.modules["planner.optimise.sweep"], "outcome", slip)
     assert sweep([ASKED])[0].error == "ZeroDivisionError: by zero"
 
 

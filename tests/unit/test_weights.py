@@ -137,3 +137,9 @@ def test_columns_and_lone_values_agree() -> None:
         one(weights.weight_bytes(spec, kinds, layout(tp=t, ep=e), 0.0, MEASURED)) for t, e in zip(tp, ep, strict=True)
     ]
     assert together.reshape(-1).tolist() == alone
+
+
+def test_the_fullest_stage_of_a_teaching_model_has_its_whole_layers() -> None:
+    """80 layers on three stages: 27 on the fullest, 27/80 of 70 GB."""
+    assert held("llama-70b-nominal", "fp8", TEXTBOOK, pp=3) == pytest.approx(23.625e9)
+    assert held("llama-70b-nominal", "fp8", TEXTBOOK, pp=2, tp=2) == pytest.approx(17.5e9)

@@ -14,7 +14,7 @@ from planner.ui.text import say
 
 
 def page() -> None:
-    """The answer first, then what it is an answer to, then what it means."""
+    """The answer and its mix first, then what it is an answer to, then what it means."""
     try:
         restored = fleet_state.start()
     except InputError as error:
@@ -31,6 +31,8 @@ def page() -> None:
         return
     with head:
         fleet = _head(question)
+        if fleet is not None:
+            fleet_blocks.mix(fleet)
     if fleet is not None:
         _body(fleet, old=fleet.question != question)
 
@@ -50,7 +52,6 @@ def _head(question: FleetQuestion) -> Fleet | None:
 
 def _body(fleet: Fleet, *, old: bool) -> None:
     """What the answer means."""
-    fleet_blocks.mix(fleet)
     with st.grid(2, min_column_width=430, gap="small", key="fleet_cards"):
         fleet_blocks.bill(fleet)
         fleet_blocks.grounds(fleet)

@@ -1,0 +1,106 @@
+"""The command `optimise`: what it prints, what its JSON holds, what it refuses, progress on stderr."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planner.cli import main
+from planner.export import from_csv
+from planner.share import from_link
+from planner.single import plan_of
+
+ASKED = "model=llama-3.1-70b&gpu=h200-sxm&weights=fp8"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
+    assert main(["optimise", *arguments]) == code
+    found = capsys.readouterr()
+    return found.out, found.err
+
+
+def test_as_a_process_the_answer_is_on_stdout_and_progress_on_stderr(root: Path) -> None:
+    command = (sys.executable, "-m", "planner", "optimise", ASKED, "--max-gpus", "8", "--json")
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["plans"]
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("searched 0 of ")
+    assert "best so far" in lines[-1]
+
+
+def test_json_holds_plans_as_plan_writes_them(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(
+        printed(capsys, ASKED, "--accelerators", "h200-sxm,b200-sxm", "--max-gpus", "8", "--top", "3", "--json")[0]
+    )
+    assert len(found["plans"]) == 3
+    assert isinstance(found["considered"], int)
+    assert found["considered"] > 0
+    assert sum(found["refused"].values()) > 0
+    assert found["question"]["max_gpus"] == 8
+    assert found["question"]["accelerators"] == ["h200-sxm", "b200-sxm"]
+    values = [each["value"] for each in found["plans"]]
+    assert values == sorted(values)
+    for each in found["plans"]:
+        plan = plan_of(from_link(each["link"]))
+        assert (plan.usd_per_m_goodput, plan.tpot_ms, plan.gpus) == (
+            each["usd_per_m_goodput"],
+            each["tpot_ms"],
+            each["gpus"],
+        )
+        assert each["value"] == pytest.approx(each["usd_per_m_goodput"], rel=1e-12)
+
+
+def test_its_own_link_asks_the_same_question(capsys: pytest.CaptureFixture[str]) -> None:
+    one = json.loads(printed(capsys, ASKED, "--precisions", "fp8,bf16", "--max-gpus", "4", "--json")[0])
+    two = json.loads(printed(capsys, one["link"], "--json")[0])
+    assert [each["value"] for each in two["plans"]] == [each["value"] for each in one["plans"]]
+    three = json.loads(printed(capsys, one["link"], "--max-gpus", "2", "--json")[0])
+    assert three["question"]["max_gpus"] == 2
+
+
+def test_csv_reads_back(capsys: pytest.CaptureFixture[str]) -> None:
+    text, _ = printed(capsys, ASKED, "--max-gpus", "4", "--top", "2", "--csv")
+    assert len(from_csv(text)) == 2
+
+
+def test_text_names_the_winner_first_and_why_others_fell(capsys: pytest.CaptureFixture[str]) -> None:
+    text, _ = printed(capsys, ASKED, "--max-gpus", "4")
+    assert text.startswith("TP2 · FP8 · H200 SXM 141 GB costs $")
+    assert "tp does not divide the 64 attention heads" in text
+
+
+def test_infeasible_is_an_answer_with_the_smallest_relaxation(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = (f"{ASKED}&sla_tpot_ms=4", "--max-gpus", "8")
+    text, _ = printed(capsys, *asked)
+    assert text.startswith("Nothing within 8 GPUs")
+    found = json.loads(printed(capsys, *asked, "--json")[0])
+    assert found["plans"] == []
+    (needed,) = [each for each in found["relaxations"] if each["field"] == "sla_tpot_ms"]
+    assert needed["now"] == 4.0
+    assert plan_of(from_link(needed["link"])).meets_sla
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--max-gpus", "0"), "max_gpus = 0: must be a whole number from 1 to 4,096 (GPUs)"),
+        (("--objective", "cheap"), "objective = cheap: must be one of"),
+        (("--accelerators", "h100-sxn"), "did you mean h100-sxm"),
+        (("--precisions", "fp8,fp8"), "must stand once"),
+        (("--limits", "tpot_ms<30"), "tpot_ms<=30"),
+        (("--top", "0"), "top = 0: must be a whole number from 1 to 100"),
+        (("--objective", "usd_per_hour"), "qps above 0"),
+    ],
+)
+def test_wrong_options_are_refused_in_a_line(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+) -> None:
+    out, err = printed(capsys, ASKED, *arguments, code=2)
+    assert out == ""
+    assert says in err
+    assert "Traceback" not in err
