@@ -32,7 +32,7 @@ KIND: Final = 0
 def best(answer: Answer, mine: Scenario) -> None:
     """The best of each kind, each with its links."""
     with show.card(word("best"), "card_best"):
-        show.finding(word("best_finding"))
+        show.finding(sentences.best(answer))
         choices(answer, mine, word("best"))
 
 

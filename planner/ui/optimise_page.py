@@ -24,7 +24,7 @@ from planner.ui import (
 )
 from planner.ui import optimise_sentences as sentences
 from planner.ui.optimise_run import Desk, View
-from planner.ui.optimise_words import word
+from planner.ui.optimise_words import known_word, word
 from planner.ui.worker import LONGEST
 from planner.units import show as shown
 
@@ -68,11 +68,14 @@ def page() -> None:
 def _contradict(head: Any, buttons: Any, faults: Sequence[Fault]) -> None:
     """Inputs that ask nothing that can be answered; the last answer stays, as an old one."""
     SEARCH.cancel()
-    rate = [fault.field for fault in faults] == ["objective"]
+    missing = [fault.value for fault in faults if known_word(f"title_without_{fault.value}")]
     with head:
-        show.answer(word("title_no_rate" if rate else "title_contradiction"))
-        show.finding(word("no_rate_why" if rate else "contradiction_why"))
-        if not rate:
+        if len(missing) == len(faults) == 1:
+            show.answer(word(f"title_without_{missing[0]}"))
+            show.finding(word(f"without_{missing[0]}"))
+        else:
+            show.answer(word("title_contradiction"))
+            show.finding(word("contradiction_why"))
             optimise_refusal.listed(faults)
     with buttons:
         st.button(word("search"), key="_search", icon=":material/search:", disabled=True)

@@ -73,7 +73,7 @@ def _value(choice: Choice, objective: Objective) -> str:
 
 def _next(answer: Answer, winner: Choice) -> str:
     """How far the best of another kind is from the winner."""
-    other = next((choice for choice in answer.best if choice.kind != winner.kind), None)
+    other = answer.second
     return "" if other is None else _compared("next_is", other.value, winner.value, answer.question.objective)
 
 
@@ -105,6 +105,12 @@ def own_plan(answer: Answer, mine: Scenario) -> str:
         return _compared("plan_is", own, winner.value, objective)
     reason = in_words(reason_of(mine))
     return word("plan_fails", reason=reason) if reason else word("plan_unpriced")
+
+
+def best(answer: Answer) -> str:
+    """What the table of best choices holds, and which of its rows is the next kind."""
+    second = answer.second
+    return word("best_finding") + ("" if second is None else word("best_second", kind=second.kind))
 
 
 def infeasible(answer: Answer) -> str:

@@ -112,10 +112,10 @@ def _end(swing: Swing, end: End) -> str:
 
 def turns(answer: Answer, found: BreakEven | None) -> Iterator[str]:
     """The price at which the second choice wins."""
-    if found is None or len(answer.best) < 2:
+    second = answer.second
+    if found is None or second is None:
         return
     first = answer.best[0]
-    second = next((each for each in answer.best if each.kind != first.kind), answer.best[1])
     if found.first.price is not None:
         yield _turn("turn_up", found.first, second.kind)
     if found.second.price is not None and found.second.gpu != found.first.gpu:

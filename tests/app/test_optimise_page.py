@@ -359,6 +359,12 @@ def test_inputs_that_contradict_each_other_have_no_answer() -> None:
     assert heading(at) != "Set Requests/s in the sidebar first."
 
 
+def test_one_output_token_has_no_tpot_to_make_low() -> None:
+    at = opened(f"{HALF}&osl=1&objective=tpot_ms")
+    assert heading(at) == "Set Output tokens in the sidebar to 2 or more first."
+    assert at.button(key="_search").disabled
+
+
 def test_wrong_limits_are_refused_where_they_are_written() -> None:
     at = until(opened(HALF), done)
     at.text_input(key="_ask_other_limits").set_value("tpot<=3").run()

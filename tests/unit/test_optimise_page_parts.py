@@ -30,7 +30,9 @@ MINE = Scenario(weights="fp8", tp=4)
 
 COST = plan_of(MINE).usd_per_m_goodput or 0.0
 BEST = MINE.with_(tp=2, at_batch=32)
-NEXT = MINE.with_(tp=8, at_batch=64)
+NEXT = MINE.with_(tp=4, pp=2, at_batch=64)
+TWIN = MINE.with_(tp=4, at_batch=64)
+"""A larger one of the winner's kind."""
 
 
 def choice(scenario: Scenario, kind: str, value: float) -> Choice:
@@ -78,9 +80,15 @@ def test_the_answer_is_first_and_every_difference_is_a_share_of_it() -> None:
 
 def test_the_next_best_of_the_same_kind_is_not_another_kind() -> None:
     answer = made(values=(COST / 2, COST * 0.5001, COST))
-    twins = (answer.best[0], replace(answer.best[1], kind=answer.best[0].kind), answer.best[2])
+    twins = (answer.best[0], replace(answer.best[1], scenario=TWIN), answer.best[2])
     assert sentences.headline(replace(answer, best=twins)).endswith("; the next kind costs 100 % more.")
     assert sentences.headline(made(values=(COST,))).endswith(" an hour.")
+
+
+def test_the_table_says_which_of_its_rows_is_the_next_kind() -> None:
+    said = "The best of each kind, then further layouts."
+    assert sentences.best(made()) == f"{said} The next kind: TP8 · FP8."
+    assert sentences.best(made(values=(COST,))) == said
 
 
 def test_what_costs_the_same_is_not_zero_percent_more() -> None:
@@ -356,7 +364,7 @@ def test_a_price_of_a_constraint_in_words(price: tuple, says: str) -> None:
 
 def test_another_winner_is_named_by_what_differs() -> None:
     found = ConstraintPrice("sla_tpot_ms", 50.0, 100.0, 1.0, 0.85, NEXT)
-    said = "TPOT SLA at 100 ms instead of 50 ms: 15 % cheaper, with TP8"
+    said = "TPOT SLA at 100 ms instead of 50 ms: 15 % cheaper, with PP2×TP4"
     assert worth.price(made(), found) == f"{said} · FP8 · H100 SXM 80 GB."
     twin = made(best=(choice(BEST, "TP2 · FP8 · H100 SXM 80 GB", 1.0),))
     assert worth.price(twin, found) == f"{said}."
