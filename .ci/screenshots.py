@@ -20,8 +20,14 @@ PICTURES = {
     "plan-dark.png": (PLAN, "dark", 1440),
     "plan-light-390.png": (PLAN, "light", 390),
     "plan-dark-390.png": (PLAN, "dark", 390),
+    "optimise-light.png": ("optimise?gpu=h200-sxm&weights=fp8", "light", 1440),
+    "compare-light.png": ("compare", "light", 1440),
+    "fleet-light.png": ("fleet", "light", 1440),
 }
 """File name: query string or path of the page, theme, width in pixels."""
+
+AROUND_MS = 4_000
+"""How long a page is left alone before its picture is taken [ms]."""
 
 
 def main() -> None:
@@ -35,6 +41,8 @@ def main() -> None:
         for name, (where, theme, width) in PICTURES.items():
             page, faults = harness.new_page(chromium, theme=theme, width=width)
             harness.go(page, f"{server.url}/{where}")
+            harness.settle(page, charts=1)
+            page.wait_for_timeout(AROUND_MS)  # what is worked out after the answer: prices of constraints, the tornado
             harness.screenshot(page, IMAGES / name)
             print(f"wrote docs/img/{name}" + (f", with faults: {faults}" if faults else ""))
             page.context.close()

@@ -41,7 +41,7 @@ from planner.specs.model import ModelSpec
 from planner.specs.scenario import Scenario
 from planner.tabulate import judged
 
-STEPS: Final = 10
+STEPS: Final = 8
 """Batches of each layout between one sequence and the most that memory and seats admit, in about equal ratios."""
 
 BLOCK_LAYOUTS: Final = 1200

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
+from planner.candidates import Flags
 from planner.layouts import every_layout
-from planner.optimise.bounds import together
+from planner.optimise.bounds import least, pool_share, together
 from planner.optimise.found import Found, best_rows, front_rows
 from planner.optimise.grid import BLOCK_LAYOUTS, Side, distinct, filled, grid, open_setting, rows_of
 from planner.optimise.offers import Tally, named_pool
@@ -76,16 +78,56 @@ def pairs(side: Side, question: Question) -> list[Pair]:
 
 def exact(pair: Pair, question: Question, threshold: Callable[[], float]) -> Iterator[Worked]:
     """The layouts of a pair that may beat the threshold, best bound first; the threshold may fall while this runs."""
-    ranked, setting = np.argsort(pair.bound, kind="stable"), pair.setting(question)
+    setting = pair.setting(question)
     whole = every_layout(setting.model, question.max_gpus)
-    start, size = 0, SEED_LAYOUTS
+    ranked, start, size = np.argsort(pair.bound, kind="stable"), 0, SEED_LAYOUTS
     while start < len(ranked):
         some = ranked[start : start + size]
-        some = some[pair.bound[some] <= _above(threshold())]
+        some = np.sort(some[pair.bound[some] <= _above(threshold())])
         if not len(some):
             return
-        yield from _worked(pair, setting, question, rows_of(whole, pair.side.rows[np.sort(some)]))
+        layout = rows_of(whole, pair.side.rows[some])
+        if setting.pool is None:
+            yield from _worked(pair, setting, question, layout)
+        else:
+            yield from _tightened(pair, setting, question, layout, threshold)
         start, size = start + len(some), BLOCK_LAYOUTS
+
+
+def _tightened(
+    pair: Pair, setting: Setting, question: Question, layout: Layout, threshold: Callable[[], float]
+) -> Iterator[Worked]:
+    """Layouts of two pools, a few at a time in the order of a closer bound: that at their own largest batch.
+
+    Every number of replicas has batches of its own to be found, which costs more than all else: few layouts get that far.
+    """
+    share = pool_share(question, setting.scenario, setting.pool)
+    bound = together(question, least_at_largest(setting, question, layout) + share)
+    ranked = np.argsort(bound, kind="stable")
+    for start in range(0, len(ranked), SEED_LAYOUTS):
+        some = ranked[start : start + SEED_LAYOUTS]
+        some = some[bound[some] <= _above(threshold())]
+        if not len(some):
+            return
+        yield from _worked(pair, setting, question, rows_of(layout, np.sort(some)))
+
+
+def least_at_largest(setting: Setting, question: Question, layout: Layout) -> Column:
+    """A replica's share of the objective at best, by the largest batch that keeps the promise; shape (n,).
+
+    What is best at the smallest batch (a time) is not bounded so: nothing then.
+    """
+    if question.aim is not None or question.objective in ("tpot_ms", "ttft_ms"):
+        return np.zeros(len(layout.tp))
+    known = promised(setting, open_ended(setting, layout, room(setting, layout)))
+    own = np.maximum(known.limits.largest, 1.0)
+    batch = (
+        batches(question, known)
+        if question.scenario.at_batch is not None
+        else np.concatenate([_even(known, own), own], axis=1)
+    )
+    speed = speed_at(setting, known.clock, batch, known.unloaded)
+    return least(setting, question, layout.devices, speed, np.ones(batch.shape, dtype=np.bool_))
 
 
 def _above(value: float) -> float:
@@ -130,8 +172,8 @@ def _crossed(setting: Setting, question: Question, known: Bounds, batch: Column,
     wide, serving = np.repeat(batch, counts.shape[1], axis=1), np.tile(counts, (1, batch.shape[1]))
     speed = _repeated(speed, counts.shape[1])
     if question.scenario.at_batch is None:
-        some = [whole_workers(setting, question, known, counts, fewer) for fewer in FEWER]
-        full = np.concatenate([each for full in some for each in (full, _even(known, full))], axis=1)
+        full = whole_workers(setting, question, known, counts)
+        full = np.concatenate([full, _even(known, full)], axis=1)
         wide, serving = np.concatenate([wide, full], axis=1), np.tile(counts, (1, batch.shape[1] + 2 * len(FEWER)))
         speed = _beside(speed, speed_at(setting, known.clock, full, known.unloaded))
     return judged(setting, known, wide, serving, speed=speed)
@@ -141,43 +183,60 @@ FEWER: Final = (0, 1)
 """How many whole prefill workers fewer than the largest batch fills are tried; between two of them cost falls with workers."""
 
 
-def whole_workers(setting: Setting, question: Question, known: Bounds, counts: Column, fewer: int) -> Column:
-    """For every number of replicas the largest batch that keeps no more whole prefill workers busy than the largest of all
-    fills, or so many fewer: between two such batches a good token only costs more. Shape (n, k)."""
+def whole_workers(setting: Setting, question: Question, known: Bounds, counts: Column) -> Column:
+    """For every number of replicas the largest batches that keep no more whole prefill workers busy than the largest of all
+    fills, or one fewer: between two such batches a good token only costs more. Shape (n, k · 2)."""
     asked, pool, clock = setting.scenario, setting.pool, known.clock
     own = np.maximum(known.limits.largest, 1.0)
     if pool is None:
-        return np.broadcast_to(own, (len(own), counts.shape[1]))
+        return np.broadcast_to(own, (len(own), counts.shape[1] * len(FEWER)))
     devices, prompt = clock.placed.layout.devices, pool.busy / (asked.osl * asked.load)  # [worker·s/token]
     room_left = np.floor((question.max_gpus - (counts + asked.spare) * devices) / pool.devices)
     needed = np.floor(counts * output_rate(own, decode.tpot(clock, own)[0]) * prompt)
-    target = np.minimum(needed - fewer, room_left) / (counts * prompt)  # [tokens/s]
-
-    def rate(batch: Column) -> Column:
-        return output_rate(batch, decode.tpot(clock, batch)[0])
-
-    found = _nearest_below(rate, target, own)
+    workers = np.concatenate([np.minimum(needed - fewer, room_left) for fewer in FEWER], axis=1)
+    target = workers / (np.tile(counts, (1, len(FEWER))) * prompt)  # [tokens/s]
+    found = nearest_below(lambda batch: output_rate(batch, decode.tpot(clock, batch)[0]), target, own)
     return np.where(target > 0.0, found, own)
 
 
-NEIGHBOURS: Final = 8
-"""Batches above the one found that are looked at too: the rate falls a little wherever one more opens a new rank."""
+KNOTS: Final = 64
+"""Batches at which the rate of a layout is known before any target is looked at."""
+
+WAYS: Final = 8
+"""Parts into which the stretch between two knots is cut."""
+
+WINDOW: Final = 12
+"""Whole batches in a row that are looked at last: the rate falls a little wherever one more opens a new rank."""
 
 
-def _nearest_below(rate: Callable[[Column], Column], target: Column, most: Column) -> Column:
-    """The batch, at most `most`, whose rate comes nearest to a target from below; 1 where none does."""
-    low, high = np.ones(target.shape), np.broadcast_to(most + 1.0, target.shape)
-    while np.any(high - low > 1.0):
-        tried = np.maximum(np.floor((low + high) / 2.0), low)
-        kept = rate(tried) <= target
-        low, high = np.where(kept, tried, low), np.where(kept, high, np.maximum(tried, low + 1.0))
-    best, reached = low, rate(low)
-    for more in range(1, NEIGHBOURS + 1):
-        tried = np.minimum(low + more, most)
-        got = rate(tried)
-        better = (got <= target) & (got > reached)
-        best, reached = np.where(better, tried, best), np.where(better, got, reached)
-    return best
+def nearest_below(rate: Callable[[Column], Column], target: Column, most: Column) -> Column:
+    """The batch, at most `most`, whose rate comes nearest to a target from below; 1 where none does.
+
+    Args:
+        rate: of batches of shape (n, anything); it rises with the batch but for small falls.
+        target: shape (n, k); most: shape (n, 1).
+    """
+    rows, many = target.shape
+    knots = np.floor(1.0 + (most - 1.0) * np.linspace(0.0, 1.0, KNOTS)[None, :])
+    at = _last(rate(knots)[:, None, :] <= target[:, :, None])
+    low, high = (np.take_along_axis(knots, np.minimum(at + more, KNOTS - 1), axis=1) for more in (0, 1))
+
+    def rates(tried: Column) -> Column:
+        return rate(tried.reshape(rows, -1)).reshape(tried.shape)
+
+    tried = np.floor(low[:, :, None] + (high - low)[:, :, None] * np.arange(WAYS) / WAYS)
+    at = _last(rates(tried) <= target[:, :, None])
+    low = np.take_along_axis(tried, at[:, :, None], axis=2)[:, :, 0]
+    tried = np.minimum(low[:, :, None] + np.arange(WINDOW), most[:, :, None])
+    got = rates(tried)
+    best = np.argmax(np.where(got <= target[:, :, None], got, -1.0), axis=2)
+    return np.take_along_axis(tried, best[:, :, None], axis=2).reshape(rows, many)
+
+
+def _last(flags: Flags) -> npt.NDArray[np.int64]:
+    """Where the last true cell along the last axis stands; 0 where none is."""
+    length = flags.shape[-1]
+    return np.where(flags.any(axis=-1), length - 1 - np.argmax(flags[..., ::-1], axis=-1), 0)
 
 
 def batches(question: Question, known: Bounds) -> Column:

@@ -23,6 +23,9 @@ TIGHTER: Final = 0.6
 LOOSER: Final = 2.0
 """By how much a constraint is moved to see what it costs: TPOT 50 ms to 30 ms, 16 GPUs to 32."""
 
+NOTHING: Final = 5e-4
+"""Change of the objective, as a share, that is none to three digits."""
+
 DIGITS: Final = 3
 """Significant digits of a relaxed constraint, rounded to the side on which it holds."""
 
@@ -105,7 +108,9 @@ def prices(
         for field, now in constraints(question).items()
         for then in _steps(question, field, now)
     ]
-    return tuple(each for each in found if each.value_then is None or abs(each.value_then - value) > 1e-9 * abs(value))
+    return tuple(
+        each for each in found if each.value_then is None or abs(each.value_then - value) > NOTHING * abs(value)
+    )
 
 
 def price_of(

@@ -68,7 +68,7 @@ def tried(question: Question, scenario: Scenario, at: tuple[int, ...], own: Plan
     if setting.convention.overheads:
         seats = min(setting.max_seqs, setting.token_budget // (scenario.spec + 1)) * at[2]
     most = max(min(float(own.b_max_kv[0]), seats), 1.0)
-    grid = [min(math.ceil(math.floor(most ** (k / 9) + 1e-9) / ways) * ways, most) for k in range(10)]
+    grid = [min(math.ceil(math.floor(most ** (k / 7) + 1e-9) / ways) * ways, most) for k in range(8)]
     largest = max(float(own.b_max[0]), 1.0)
     even = largest // ways * ways if largest >= ways else largest
     return sorted({1, *(int(each) for each in grid[1:]), int(largest), int(even)})
