@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.app import browser as harness
-from tests.app.test_plan_browser import SLOWER_MACHINE, answer, query, spin
+from tests.app.test_plan_browser import answer, query, spin
 
 pytestmark = pytest.mark.browser
 
@@ -21,6 +21,7 @@ LONG = (
     "gb200-nvl72,gb300-nvl72,h20-sxm&precisions=fp8-block,nvfp4,int4&modes=colocated,disaggregated&max_gpus=1024"
 )
 PROGRESS_MS = 200.0
+BUSY_MACHINE = 4.0
 OTHERS_SECONDS = 1.0
 WATCH = """() => {
     document.addEventListener('pointerdown', () => { window.pressed = performance.now(); }, true);
@@ -126,7 +127,7 @@ def test_progress_is_there_at_once_and_cancel_works(open_page: OpenPage, remark:
     while len(times) < 4 and min(times, default=PROGRESS_MS + 1) > PROGRESS_MS:
         times.append(press_and_cancel(page))
     remark(f"optimise page: press to progress {', '.join(f'{each:.0f}' for each in times)} ms")
-    assert min(times) <= PROGRESS_MS * SLOWER_MACHINE
+    assert min(times) <= PROGRESS_MS * BUSY_MACHINE
 
 
 def test_a_second_reader_is_not_slowed(open_page: OpenPage, remark: Callable[[str], None]) -> None:
@@ -141,7 +142,7 @@ def test_a_second_reader_is_not_slowed(open_page: OpenPage, remark: Callable[[st
         expect(page.locator("h1").first).to_have_text("The search was cancelled.")
     said = ", ".join(f"{1e3 * each:.0f}" for each in times)
     remark(f"optimise page: beside a search a second visitor's change is answered in {said} ms")
-    assert min(times) < OTHERS_SECONDS * SLOWER_MACHINE
+    assert min(times) < OTHERS_SECONDS * BUSY_MACHINE
 
 
 def change(page: Page, degree: str) -> float:

@@ -77,7 +77,7 @@ def test_a_cancelled_job_stops_at_once_and_frees_the_worker(shop: Workshop) -> N
     asked = time.monotonic()
     job.cancel()
     assert done(job).status == "cancelled"
-    assert time.monotonic() - asked < 1.0
+    assert time.monotonic() - asked < 5.0, "counting to the end would take minutes"
     assert done(shop.start(doubles.count_to, 1)) == Finished("done", 1)
 
 

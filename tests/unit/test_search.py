@@ -38,7 +38,7 @@ def reasons(answer: Answer) -> dict[str, int]:
 def test_progress_begins_at_once_never_goes_back_and_ends_at_the_end() -> None:
     begun, seen = time.monotonic(), list[tuple[float, Progress]]()
     optimise(WIDE, lambda progress: seen.append((time.monotonic() - begun, progress)))
-    assert seen[0][0] < 0.2
+    assert seen[0][0] < seen[-1][0] / 2
     assert seen[0][1].done == 0
     states = [progress for _, progress in seen]
     assert states[-1].done == states[-1].total
