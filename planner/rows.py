@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from planner.candidates import Flags, Rule, block_rules, refusals, rules
 from planner.physics import kv, memory
@@ -62,18 +60,6 @@ class Room:
     tokens_rank: Column
     held: Column
     held_mean: Column
-
-
-def some_rooms(space: Room, rows: npt.NDArray[np.int64] | Flags) -> Room:
-    """The memory of some layouts of a table."""
-    at = {f.name: _chosen(getattr(space, f.name), rows) for f in fields(Room) if f.name != "space"}
-    inside = {f.name: _chosen(getattr(space.space, f.name), rows) for f in fields(memory.Workspace)}
-    return Room(space=memory.Workspace(**inside), **at)
-
-
-def _chosen(value: Any, rows: npt.NDArray[np.int64] | Flags) -> Any:
-    """Some rows of a column; a number for all rows, or a column of one, stays."""
-    return value[rows] if isinstance(value, np.ndarray) and len(value) > 1 else value
 
 
 @dataclass(frozen=True)

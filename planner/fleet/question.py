@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from planner.catalog.custom import custom_fault
 from planner.catalog.ids import unknown_id
-from planner.errors import Fault, InputError
+from planner.errors import Fault
 from planner.fleet.prices import priced
+from planner.specs.checked import Checked
 from planner.specs.fields import Dollars, Identifier, PriceKind, Switch, WeightPrecision, options_of, shown
 from planner.specs.scenario import Scenario
 
@@ -51,45 +52,21 @@ ALLOWED: Final = {
 """What each field allows, as the second half of a sentence about a refused value."""
 
 
-class _Checked(BaseModel):
-    """Frozen, strict, and refusing in our own words."""
+class _Row(Checked):
+    """A row of a fleet, whose faults say what each field allows."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        strict=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-        hide_input_in_errors=True,
-    )
     kind: ClassVar[str] = "fleet"
 
-    @model_validator(mode="wrap")
     @classmethod
-    def _refuse(cls, data: Any, handler: ModelWrapValidatorHandler[_Checked]) -> _Checked:
-        """Turn pydantic's errors and contradictions into faults that name field, value and what is allowed."""
-        try:
-            found = handler(data)
-        except ValidationError as error:
-            raise InputError(tuple(_faults(error, cls.kind))) from None
-        if faults := tuple(found.contradictions()):
-            raise InputError(faults)
-        return found
-
-    def contradictions(self) -> Iterator[Fault]:
-        """What cannot be meant although each value is allowed."""
-        yield from ()
+    def faults(cls, error: ValidationError) -> Iterator[Fault]:
+        """One fault per refused field."""
+        found = {str(each["loc"][0]) if each["loc"] else cls.kind: each for each in error.errors()}
+        for name, each in found.items():
+            value = None if each["type"] == "missing" else each["input"]
+            yield Fault(shown(name), shown(value), ALLOWED.get(name, "is not a field of a fleet"))
 
 
-def _faults(error: ValidationError, kind: str) -> Iterator[Fault]:
-    """One fault per refused field."""
-    found = {str(each["loc"][0]) if each["loc"] else kind: each for each in error.errors()}
-    for name, each in found.items():
-        value = None if each["type"] == "missing" else each["input"]
-        yield Fault(shown(name), shown(value), ALLOWED.get(name, "is not a field of a fleet"))
-
-
-class TrafficClass(_Checked):
+class TrafficClass(_Row):
     """Requests of one kind: a model, a rate, lengths, a promise; frozen, validated, hashable.
 
     The scenario's own accelerator, layout, replicas, spares and price are not looked at: the fleet chooses them.
@@ -128,7 +105,7 @@ class TrafficClass(_Checked):
         yield from filter(None, (unknown_id("model", s.model), custom_fault(s)))
 
 
-class Stock(_Checked):
+class Stock(_Row):
     """GPUs of one kind that can be had at one price; frozen, validated, hashable.
 
     Raises:
@@ -164,7 +141,7 @@ class Stock(_Checked):
             yield Fault("price", "empty", f"must be given: {what}{f' at {self.place}' if self.place else ''}")
 
 
-class PlaceLimit(_Checked):
+class PlaceLimit(_Row):
     """The most GPUs of one provider or region, whatever their kind.
 
     Raises:
@@ -179,7 +156,7 @@ class PlaceLimit(_Checked):
     """Most GPUs of it."""
 
 
-class FleetQuestion(_Checked):
+class FleetQuestion(_Row):
     """What is to be served, from what, and how well; frozen, validated, hashable.
 
     Raises:

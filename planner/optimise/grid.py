@@ -17,6 +17,7 @@ from planner.optimise.bounds import least
 from planner.optimise.found import Found, best_rows, front_rows, joined, nothing, worth_keeping
 from planner.optimise.offers import UNPRICED, Tally, offers
 from planner.optimise.question import Question
+from planner.optimise.rooms import some_rooms
 from planner.optimise.rows import flat_rows
 from planner.rows import (
     NO_ROOM,
@@ -33,7 +34,6 @@ from planner.rows import (
     promised_tpot,
     room,
     rules_of,
-    some_rooms,
 )
 from planner.setting import Setting, resolve
 from planner.specs.layout import Column, Layout

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
+from typing import Annotated, Final, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
-from planner.errors import Fault, InputError
+from planner.errors import Fault
+from planner.specs.checked import Checked
 from planner.specs.fields import (
     CachePrecision,
     DraftTokens,
@@ -52,7 +53,7 @@ class Limit:
         return f"{self.field}{'<=' if self.at_most else '>='}{self.value:g}"
 
 
-class Question(BaseModel):
+class Question(Checked):
     """A scenario and what may vary around it; frozen, validated, hashable.
 
     An empty list means the scenario's own value. Everything that no list names stays as the scenario has it: workload,
@@ -62,15 +63,6 @@ class Question(BaseModel):
     Raises:
         InputError: with one fault per refused field.
     """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        strict=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-        hide_input_in_errors=True,
-    )
 
     scenario: Scenario
     """Model, workload, SLA, engine, and the value of everything that does not vary."""
@@ -98,17 +90,15 @@ class Question(BaseModel):
     """A plan field that is made as small (or as large) as can be, in the place of the objective; its value says nothing. No
     link writes it: a search for the smallest relaxation sets it."""
 
-    @model_validator(mode="wrap")
     @classmethod
-    def _refuse(cls, data: Any, handler: ModelWrapValidatorHandler[Question]) -> Question:
-        """Turn pydantic's errors and contradictions into faults that name field, value and what is allowed."""
-        try:
-            question = handler(data)
-        except ValidationError as error:
-            raise InputError(tuple(_faults(error))) from None
-        if faults := tuple(_contradictions(question)):
-            raise InputError(faults)
-        return question
+    def faults(cls, error: ValidationError) -> Iterator[Fault]:
+        """One fault per refused field."""
+        for item in {str(each["loc"][0]): each for each in error.errors()}.values():
+            yield Fault(str(item["loc"][0]) if item["loc"] else "question", shown(item["input"]), item["msg"].lower())
+
+    def contradictions(self) -> Iterator[Fault]:
+        """What no search can answer."""
+        return _contradictions(self)
 
     def shown(self, value: float) -> float:
         """A value of the search, which makes everything small and counts in seconds, in the objective's own unit."""
@@ -117,12 +107,6 @@ class Question(BaseModel):
         if self.objective in LARGEST:
             return -value
         return value * 1e3 if self.objective in ("tpot_ms", "ttft_ms") else value
-
-
-def _faults(error: ValidationError) -> Iterator[Fault]:
-    """One fault per refused field."""
-    for item in {str(each["loc"][0]): each for each in error.errors()}.values():
-        yield Fault(str(item["loc"][0]) if item["loc"] else "question", shown(item["input"]), item["msg"].lower())
 
 
 def _contradictions(question: Question) -> Iterator[Fault]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import ValidationError
 
-from planner.errors import Fault, InputError
+from planner.errors import Fault
+from planner.specs.checked import Checked
 from planner.specs.contradictions import contradictions
 from planner.specs.fields import (
     CachePrecision,
@@ -50,22 +51,12 @@ from planner.specs.fields import (
 LINK_VERSION: Final = 1
 
 
-class Scenario(BaseModel):
+class Scenario(Checked):
     """What is asked. `None` = left to the planner or to the engine's own default.
 
     Raises:
         InputError: with one fault per refused field, or per contradiction between fields.
     """
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        strict=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-        protected_namespaces=(),
-        hide_input_in_errors=True,
-    )
 
     v: LinkVersion = 1
     """Link version."""
@@ -162,18 +153,15 @@ class Scenario(BaseModel):
     x: Token | None = None
     """Custom model: one versioned token, made by `share.encode_custom`."""
 
-    @model_validator(mode="wrap")
     @classmethod
-    def _refuse(cls, data: Any, handler: ModelWrapValidatorHandler[Scenario]) -> Scenario:
-        """Turn pydantic's errors and contradictions into faults that name field, value and what is allowed."""
-        try:
-            scenario = handler(data)
-        except ValidationError as error:
-            raise InputError(_faults(error)) from None
-        faults = contradictions(scenario)
-        if faults:
-            raise InputError(faults)
-        return scenario
+    def faults(cls, error: ValidationError) -> tuple[Fault, ...]:
+        """One fault per field, in the order of the fields."""
+        found = {str(item["loc"][0]) if item["loc"] else "scenario": item["input"] for item in error.errors()}
+        return tuple(refusal(field, value) for field, value in found.items())
+
+    def contradictions(self) -> tuple[Fault, ...]:
+        """Values that are each allowed but cannot be meant together."""
+        return contradictions(self)
 
     def with_(self, **changes: str | int | float | bool | None) -> Scenario:
         """The same scenario with some fields changed, validated again.
@@ -210,9 +198,3 @@ def refusal(field: str, value: object) -> Fault:
         return Fault(shown(field), shown(value), f"not a scenario field{near(field, SCENARIO_FIELDS)}")
     text = describe(field)
     return Fault(field, shown(value), text.allowed + near(str(value), text.options))
-
-
-def _faults(error: ValidationError) -> tuple[Fault, ...]:
-    """One fault per field, in the order of the fields."""
-    found = {str(item["loc"][0]) if item["loc"] else "scenario": item["input"] for item in error.errors()}
-    return tuple(refusal(field, value) for field, value in found.items())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from planner.catalog.scenarios import preset, preset_ids
@@ -83,27 +85,17 @@ def _change(found: Comparison) -> None:
         places = [*([LETTERS[count]] if count < MOST else []), *found.names]
         names = {each: word("instead" if each in found.names else "new", name=each) for each in places}
         place = st.selectbox(word("place"), places, format_func=lambda each: names[each], key=f"_compare_place_{count}")
-        at = (place or places[0],)
-        st.button(
-            word("sidebar"),
-            icon=":material/tune:",
-            key="_compare_sidebar",
-            on_click=held.take_sidebar,
-            args=at,
-            width="stretch",
-        )
+        at = place or places[0]
+        _take("sidebar", "tune", held.take_sidebar, at)
         titles = {each: preset(each).title for each in preset_ids()}
         st.selectbox(word("preset"), preset_ids(), format_func=lambda each: titles[each], key=held.PRESET)
-        st.button(
-            word("preset_take"), icon=":material/bookmark:", key="_compare_preset_take", on_click=held.take_preset, args=at,
-            width="stretch",
-        )  # fmt: skip
+        _take("preset_take", "bookmark", held.take_preset, at)
         st.text_input(word("paste"), key=held.PASTED, placeholder=word("paste_hint"))
-        st.button(
-            word("paste_take"),
-            icon=":material/link:",
-            key="_compare_paste",
-            on_click=held.take_pasted,
-            args=at,
-            width="stretch",
-        )
+        _take("paste_take", "link", held.take_pasted, at)
+
+
+def _take(key: str, icon: str, taken: Callable[[str], None], place: str) -> None:
+    """A button that puts a plan into a place."""
+    st.button(
+        word(key), icon=f":material/{icon}:", key=f"_compare_{key}", on_click=taken, args=(place,), width="stretch"
+    )

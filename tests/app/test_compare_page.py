@@ -259,7 +259,7 @@ def test_a_preset_is_taken() -> None:
 def test_a_link_is_pasted(pasted: str, expected: tuple[Scenario, ...]) -> None:
     at = opened({"plans": spelled(PAIR)})
     at.text_input(key=compare_state.PASTED).set_value(pasted).run()
-    assert plans_of(press(at, "_compare_paste")) == expected
+    assert plans_of(press(at, "_compare_paste_take")) == expected
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_a_link_is_pasted(pasted: str, expected: tuple[Scenario, ...]) -> None:
 def test_what_is_no_plan_is_refused_and_changes_nothing(pasted: str) -> None:
     at = opened({"plans": spelled(PAIR)})
     at.text_input(key=compare_state.PASTED).set_value(pasted).run()
-    press(at, "_compare_paste")
+    press(at, "_compare_paste_take")
     assert plans_of(at) == PAIR
     assert len(at.dataframe[0].value) >= 1
     assert compare_words.EN["paste_refused"] in said(at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,12 +90,24 @@ def test_mixed_data_and_tensor_parallelism_leaves_tensor_fold_copies() -> None:
 
 
 def test_context_parallel_prefill_divides_a_long_prompt() -> None:
-    """Twice the ranks at 93 % of linear scaling, less the ring: up to 1.86 times as fast (1.88 without the loss)."""
+    """Twice the ranks at 93 % of linear scaling would be 1.86 times as fast; the ring of keys and values takes 1 to 5 % of it.
+
+    36 ms of front end and 75 % of the first 300 ms come on top of the prompt's own time, with one rank or two.
+    """
     alone = plan(model="llama-3.1-70b", tp=8, isl=100_000, osl=2, sla_ttft_ms=1e6)
     split = plan(model="llama-3.1-70b", tp=8, cp=2, isl=100_000, osl=2, sla_ttft_ms=1e6)
     assert alone.ttft_unloaded_ms is not None
     assert split.ttft_unloaded_ms is not None
-    assert 1.7 < alone.ttft_unloaded_ms / split.ttft_unloaded_ms < 2 * 0.93
+    faster = (alone.ttft_unloaded_ms - 36 - 225) / (split.ttft_unloaded_ms - 36 - 225)
+    assert 2 * 0.93 * 0.95 < faster < 2 * 0.93 * 0.99
+
+
+def test_context_parallelism_without_its_loss_is_faster_by_the_loss_and_nothing_else() -> None:
+    at = setting(model="llama-3.1-70b", tp=8, isl=100_000, osl=2)
+    placed = forward.place(at.machine, layout(tp=8, cp=[1, 2]))
+    real = prefill.prompt_seconds(placed, at.profile, at.prompt)
+    ideal = prefill.prompt_seconds(placed, replace(at.profile, context_efficiency=1.0), at.prompt)
+    assert (ideal / real).reshape(-1).tolist() == pytest.approx([1.0, 0.93], rel=1e-12)
 
 
 # --- expert placement ------------------------------------------------------------------------------------------------
