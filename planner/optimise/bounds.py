@@ -32,7 +32,8 @@ def least(setting: Setting, question: Question, devices: Column, speed: Speed, k
     if question.aim is not None:
         return np.where(kept[:, 0], 0.0, np.inf)
     price = 0.0 if setting.cost.price is None else setting.cost.price
-    carried = speed.rate * (asked.load if asked.qps > 0 else 1.0) * SLACK
+    sized = asked.qps > 0 and asked.fix_replicas is None  # replicas that are fixed may be asked for all that they carry
+    carried = speed.rate * (asked.load if sized else 1.0) * SLACK
     took = devices / carried  # [device·s/token]
     rate = asked.qps * asked.osl  # [tokens/s]
     match question.objective:

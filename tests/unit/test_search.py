@@ -291,3 +291,14 @@ def test_replicas_that_are_fixed_stay_fixed() -> None:
 def test_tpot_of_requests_without_one_is_no_objective() -> None:
     with pytest.raises(InputError, match="osl of 2"):
         Question(scenario=LLAMA.with_(osl=1), objective="tpot_ms")
+
+
+def test_fixed_replicas_may_be_asked_for_more_than_the_usable_share() -> None:
+    """One replica of one GPU that carries just what is asked: sized by `load` its bound would be above what two GPUs cost."""
+    alone = Scenario(model="llama-3.1-8b", gpu="h100-sxm", weights="fp8", load=0.3)
+    full = outcome(alone).goodput_tok_s
+    assert full is not None
+    asked = alone.with_(qps=0.995 * full / alone.osl, fix_replicas=1)
+    answer = optimise(Question(scenario=asked, objective="usd_per_hour", max_gpus=8), top=1)
+    assert answer.winner is not None
+    assert answer.winner.outcome.gpus == 1
