@@ -225,9 +225,11 @@ def _fallen(bound: Column, speed: Speed, late: Flags) -> Tally:
     return +Tally({("promise", REASONS[code]): count for code, count in found.items()})
 
 
-def most_of(known: Bounds) -> Column:
-    """The largest batch that memory and seats admit, at least 1."""
-    return np.maximum(np.minimum(known.limits.held, known.limits.seats), 1.0)
+def most_of(question: Question, known: Bounds) -> Column:
+    """The largest batch that memory, seats and the question's limits admit, at least 1."""
+    limited = [each.value for each in question.limits if each.field == "batch" and each.at_most]
+    most = np.minimum(known.limits.held, known.limits.seats)
+    return np.maximum(np.minimum(most, np.floor(min([np.inf, *limited]))), 1.0)
 
 
 def grid(question: Question, known: Bounds) -> Column:
@@ -235,7 +237,7 @@ def grid(question: Question, known: Bounds) -> Column:
     filled up so that all ranks hold as many."""
     if question.scenario.at_batch is not None:
         return np.full((len(known.limits.held), 1), float(question.scenario.at_batch))
-    most = most_of(known)
+    most = most_of(question, known)
     steps = np.floor(most ** np.linspace(0.0, 1.0, STEPS)[None, :] + 1e-9)
     ways = known.clock.placed.layout.dp * known.clock.placed.layout.pp
     filled_up = np.minimum(np.ceil(steps / ways) * ways, most)

@@ -18,7 +18,7 @@ from planner.candidates import Flags
 from planner.layouts import every_layout
 from planner.optimise.bounds import least, pool_share, together
 from planner.optimise.found import Found, best_rows, front_rows
-from planner.optimise.grid import BLOCK_LAYOUTS, Side, distinct, filled, grid, open_setting, rows_of
+from planner.optimise.grid import BLOCK_LAYOUTS, Side, distinct, filled, grid, most_of, open_setting, rows_of
 from planner.optimise.offers import Tally, named_pool
 from planner.optimise.question import Question
 from planner.optimise.rows import flat_rows, why_none
@@ -244,7 +244,7 @@ def batches(question: Question, known: Bounds) -> Column:
     coarse = grid(question, known)
     if question.scenario.at_batch is not None:
         return coarse
-    own = np.maximum(known.limits.largest, 1.0)
+    own = np.minimum(np.maximum(known.limits.largest, 1.0), most_of(question, known))
     return np.sort(np.concatenate([coarse, _even(known, own), own], axis=1), axis=1)
 
 

@@ -11,6 +11,7 @@ from planner.optimise.answer import Choice, FrontPoint
 from planner.optimise.found import Found, best_of_layouts, front_rows, kinds, order, undominated, worth_keeping
 from planner.optimise.offers import named_pool
 from planner.optimise.question import Question
+from planner.optimise.space import PROMISES
 from planner.optimise.words import kind_words
 from planner.specs.scenario import Scenario
 from planner.variants import outcome
@@ -26,6 +27,7 @@ def scenario_of(question: Question, space: Sequence[Scenario | None], found: Fou
     chosen = asked.with_(
         **{name: int(getattr(found, name)[at]) for name in ("tp", "pp", "dp", "ep", "cp", "dcp")},
         at_batch=int(found.batch[at]),
+        **{name: getattr(question.scenario, name) for name in PROMISES},
     )
     if question.objective == "goodput_tok_s" and found.pool[at] < 0 and chosen.fix_replicas is None:
         return chosen.with_(fix_replicas=int(found.serving[at]))

@@ -14,10 +14,8 @@ from typing import Final
 from planner.optimise.answer import Answer, Choice
 from planner.optimise.question import LARGEST, MOST_GPUS, OBJECTIVES, Limit, Question
 from planner.optimise.search import OnProgress, optimise
+from planner.optimise.space import PROMISES
 from planner.specs.scenario import Scenario, describe
-
-PROMISES: Final = {"sla_tpot_ms": "tpot_ms", "sla_ttft_ms": "ttft_ms"}
-"""Constraints of the scenario, with the plan field that each bounds from above."""
 
 TIGHTER: Final = 0.6
 LOOSER: Final = 2.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from typing import Final
 
 from planner.catalog.ids import unknown_id
 from planner.errors import InputError
@@ -50,7 +51,7 @@ def categories(question: Question) -> tuple[Category, ...]:
 def _category(question: Question, gpu: str, weights: str, kv: str, chunk: int, spec: int, prefill: str) -> Category:
     """The scenario of one combination; a price is that of the scenario's own accelerator and no other's."""
     asked = question.scenario
-    changes = dict(_cleared(prefill, spec, question.objective == "goodput_tok_s"))
+    changes = {**dict(_cleared(prefill, spec, question.objective == "goodput_tok_s")), **dict(_tightened(question))}
     price = asked.price if gpu == asked.gpu else None
     try:
         return Category(
@@ -60,6 +61,22 @@ def _category(question: Question, gpu: str, weights: str, kv: str, chunk: int, s
         )
     except InputError as error:
         return Category(None, str(error))
+
+
+PROMISES: Final = {"sla_tpot_ms": "tpot_ms", "sla_ttft_ms": "ttft_ms"}
+"""Promises of a scenario, with the plan field that each bounds from above."""
+
+
+def _tightened(question: Question) -> Iterator[tuple[str, float]]:
+    """Promises as tight as the limits of the question: the largest batch is looked for under the tighter of the two."""
+    for promise, field in PROMISES.items():
+        now = float(getattr(question.scenario, promise))
+        least = min([now, *(each.value for each in question.limits if each.field == field and each.at_most)])
+        yield promise, max(least, SMALLEST_MS)
+
+
+SMALLEST_MS: Final = 0.001
+"""Smallest promise that a scenario can name [ms]."""
 
 
 def _cleared(prefill: str, spec: int, filled: bool) -> Iterator[tuple[str, str | int | float | None]]:

@@ -302,3 +302,23 @@ def test_fixed_replicas_may_be_asked_for_more_than_the_usable_share() -> None:
     answer = optimise(Question(scenario=asked, objective="usd_per_hour", max_gpus=8), top=1)
     assert answer.winner is not None
     assert answer.winner.outcome.gpus == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "promise", "value"), [("tpot_ms", "sla_tpot_ms", 30.0), ("ttft_ms", "sla_ttft_ms", 150.0)]
+)
+def test_a_limit_on_a_time_costs_what_the_same_promise_costs(field: str, promise: str, value: float) -> None:
+    """The batch is the largest under the tighter of the two, not the nearest of a grid; the plan keeps its own SLA."""
+    question = Question(scenario=LLAMA, max_gpus=8)
+    limited = optimise(question.model_copy(update={"limits": (Limit(field, True, value),)})).winner
+    promised = optimise(moved(question, promise, value)).winner
+    assert limited is not None
+    assert promised is not None
+    assert limited.value == promised.value
+    assert (limited.scenario.sla_tpot_ms, limited.scenario.sla_ttft_ms) == (LLAMA.sla_tpot_ms, LLAMA.sla_ttft_ms)
+
+
+def test_a_limit_on_the_batch_is_reached() -> None:
+    found = optimise(Question(scenario=LLAMA, max_gpus=2, limits=(Limit("batch", True, 77.0),))).winner
+    assert found is not None
+    assert found.scenario.at_batch == 77
