@@ -159,8 +159,8 @@ def _wider(work: Work, links: Links) -> float:
 
 
 def entry_seconds(entry: Entry, profile: Profile) -> Column:
-    """Time of all launches of an entry in one pass [s]; stacked kernels are added up."""
-    return over_kernels(entry.work.launches * launch_seconds(entry.work, profile))
+    """Time of all launches of an entry in one pass [s], as calibrated; stacked kernels are added up."""
+    return over_kernels(entry.work.launches * profile.scale * launch_seconds(entry.work, profile))
 
 
 def over_kernels(column: Column) -> Column:

@@ -83,6 +83,8 @@ class Profile:
     """How much longer a lone prompt takes than its kernels."""
     ttft_ceiling: float = float("inf")
     """Prompt time up to which that factor was fitted; what comes beyond is not stretched [s]."""
+    scale: float = 1.0
+    """Factor on every operator's and the host's time, from measurements of the same configuration (1 = none)."""
 
     def law(self, kind: str, precision: str) -> Law:
         """The law for an operator kind at a kernel precision, falling back to the kind's BF16 constants."""

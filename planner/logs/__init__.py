@@ -1,0 +1,1 @@
+"""What engines and benchmark tools print, read back: start-up logs and results of load tests."""
