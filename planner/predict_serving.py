@@ -26,7 +26,7 @@ from planner.evaluate import evaluate_setting
 from planner.plan import Plans
 from planner.setting import Setting, assemble
 from planner.specs.accelerator import Accelerator
-from planner.specs.layout import layout
+from planner.specs.layout import Layout, layout
 from planner.specs.model import ModelSpec
 from planner.specs.scenario import Scenario
 from planner.units import GIB
@@ -59,18 +59,18 @@ def predict_serving(row: Row) -> ServingPrediction:
     Raises:
         CaseError: when the row states too little, or something that is not modelled.
     """
-    return _prediction(*_planned(row))
+    return _prediction(*planned(row))
 
 
 def predicted_plan(row: Row) -> Plans | None:
     """The plan behind a prediction, its band included; None when the row cannot be predicted."""
     try:
-        return _planned(row)[0]
+        return planned(row)[0]
     except (CaseError, HeadroomError):
         return None
 
 
-def _planned(row: Row) -> tuple[Plans, Setting, tuple[str, ...]]:
+def planned(row: Row) -> tuple[Plans, Setting, tuple[str, ...]]:
     """The plan of a row at the batch that really runs, and what was taken as default."""
     setting, said = _setting(row, _model(row), _accelerator(row))
     concurrency = positive(row, "concurrency_eff", "concurrency")
@@ -153,10 +153,15 @@ def _length(row: Row, name: str) -> int:
     return max(1, round(positive(row, name) or 1.0))
 
 
+def placed_at(setting: Setting) -> Layout:
+    """The layout of a row's scenario."""
+    asked = setting.scenario
+    return layout(asked.tp, asked.pp, asked.dp, asked.ep)
+
+
 def _at(setting: Setting, batch: float) -> Plans:
     """The plan of a row at a batch of the whole deployment."""
-    asked = setting.scenario
-    at = candidates(layout(asked.tp, asked.pp, asked.dp, asked.ep), np.full((1, 1), batch))
+    at = candidates(placed_at(setting), np.full((1, 1), batch))
     plans = evaluate_setting(setting, at)
     reason = plans.reasons[int(plans.reason[0])]
     if not np.isfinite(plans.tpot_ms[0]):

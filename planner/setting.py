@@ -85,6 +85,8 @@ class Setting:
     cost: Cost
     pool: Pool | None = None
     """Workers that read prompts elsewhere; None unless prefill is disaggregated."""
+    engine_version: str | None = None
+    """Version whose costs the profile includes; None = current."""
 
 
 @functools.lru_cache(maxsize=512)
@@ -140,6 +142,7 @@ def assemble(
         token_budget=budget,
         max_len=scenario.max_len or spec.max_len,
         cost=cost_of(scenario),
+        engine_version=engine_version,
     )
     return replace(setting, pool=prefill_pool(setting))
 

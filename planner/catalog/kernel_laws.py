@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from planner.catalog.profile_records import Borrower, CollectiveRecord, LawRecord, kernels, serving
+from planner.catalog.profile_records import Borrower, CollectiveRecord, LawRecord, Serving, kernels
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator
 from planner.specs.collective import CollectiveLaw
@@ -68,12 +68,14 @@ class Lookup:
         lender: id of the accelerator whose kernels are used (its own where it has any).
         engine: id of the engine in the kernel tables.
         borrower: what measurements say about the lender's fractions on this accelerator.
+        served: the serving constants that kernels are clocked with.
     """
 
     accelerator: Accelerator
     lender: str
     engine: str
     borrower: Borrower | None
+    served: Serving
 
     @property
     def borrowed(self) -> bool:
@@ -109,16 +111,21 @@ def _timed(look: Lookup, kind: str, precision: str) -> Law:
     if published is not None:
         return published
     record, owner = _record(look, kind, precision)
-    law = _serve(record.as_law(), kind, look.engine)
+    law = _slowed(_serve(record.as_law(), kind, look), look, kind, record.precision)
     law = _at_home(law, record, look, kind, precision, owner)
     remarks = [*_remarks(record, look, precision, owner), law.note]
     tag = law.tag if record.precision == precision else "borrowed"
     return replace(law, tag=tag, note="; ".join(remark for remark in remarks if remark))
 
 
+def timed_on(look: Lookup, kind: str, precision: str) -> str:
+    """Precision of the timed kernel that serves a kind and precision."""
+    return _record(look, kind, precision)[0].precision
+
+
 def _published(look: Lookup, kind: str) -> Law | None:
     """The law that the accelerator's makers published, at its own 16-bit peak and bandwidth."""
-    found = (r for r in serving().published if r.kind == kind and look.accelerator.id in r.accelerators)
+    found = (r for r in look.served.published if r.kind == kind and look.accelerator.id in r.accelerators)
     record = next(found, None)
     if record is None:
         return None
@@ -138,16 +145,16 @@ def _published(look: Lookup, kind: str) -> Law | None:
 def _record(look: Lookup, kind: str, precision: str) -> tuple[LawRecord, str]:
     """The nearest timed kernel and the accelerator it was timed on."""
     for wanted in NEAREST[precision]:
-        for owner in (look.lender, *_stand_ins(kind, wanted)):
+        for owner in (look.lender, *_stand_ins(look, kind, wanted)):
             record = _of_engine(owner, look.engine, kind, wanted)
             if record is not None:
                 return record, owner
     raise CatalogueError(f"kernels-{look.lender}.toml: no law of kind {kind}")
 
 
-def _stand_ins(kind: str, precision: str) -> Iterator[str]:
+def _stand_ins(look: Lookup, kind: str, precision: str) -> Iterator[str]:
     """Other accelerators that a kind and precision may be taken from."""
-    return (each.accelerator for each in serving().stand_in if (each.kind, each.precision) == (kind, precision))
+    return (each.accelerator for each in look.served.stand_in if (each.kind, each.precision) == (kind, precision))
 
 
 def _of_engine(owner: str, engine: str, kind: str, precision: str) -> LawRecord | None:
@@ -157,26 +164,35 @@ def _of_engine(owner: str, engine: str, kind: str, precision: str) -> LawRecord 
     return next((laws[each, kind, precision] for each in order if (each, kind, precision) in laws), None)
 
 
-def _serve(law: Law, kind: str, engine: str) -> Law:
+def _serve(law: Law, kind: str, look: Lookup) -> Law:
     """A kernel's law as engines launch it; fractions never exceed the peak."""
     return replace(
         law,
-        floor=_served_floor(law.floor, kind, engine),
-        eff_bw=min(1.0, law.eff_bw * _factor(EFF_BW_FACTOR, kind, engine)),
-        eff_flops=min(1.0, law.eff_flops * _factor(EFF_FLOPS_FACTOR, kind, engine)),
+        floor=_served_floor(law.floor, kind, look),
+        eff_bw=min(1.0, law.eff_bw * _factor(EFF_BW_FACTOR, kind, look)),
+        eff_flops=min(1.0, law.eff_flops * _factor(EFF_FLOPS_FACTOR, kind, look)),
     )
 
 
-def _served_floor(floor: float, kind: str, engine: str) -> float:
+def _slowed(law: Law, look: Lookup, kind: str, precision: str) -> Law:
+    """A served law with the factor that its own kernel was found to need."""
+    factor = look.served.factors.get((look.accelerator.id, look.engine, kind, precision), 1.0)
+    if factor == 1.0:
+        return law
+    eff_bw, eff_flops = (min(1.0, share / factor) for share in (law.eff_bw, law.eff_flops))
+    return replace(law, floor=law.floor * factor, eff_bw=eff_bw, eff_flops=eff_flops)
+
+
+def _served_floor(floor: float, kind: str, look: Lookup) -> float:
     """Floor of a served kernel [s]: one number for every GEMM, the kernel's own times a factor elsewhere."""
     if kind == "gemm":
-        return serving().constant["gemm_floor"].of(engine)
-    return floor * _factor(FLOOR_FACTOR, kind, engine)
+        return look.served.constant["gemm_floor"].of(look.engine)
+    return floor * _factor(FLOOR_FACTOR, kind, look)
 
 
-def _factor(table: dict[str, str], kind: str, engine: str) -> float:
+def _factor(table: dict[str, str], kind: str, look: Lookup) -> float:
     """A serving factor of a kind; 1 where the kernel tables need none."""
-    return serving().constant[table[kind]].of(engine) if kind in table else 1.0
+    return look.served.constant[table[kind]].of(look.engine) if kind in table else 1.0
 
 
 def _at_home(law: Law, record: LawRecord, look: Lookup, kind: str, precision: str, owner: str) -> Law:
@@ -220,7 +236,7 @@ def _remarks(record: LawRecord, look: Lookup, precision: str, owner: str) -> Ite
 
 def _assumed(look: Lookup, kind: str, precision: str) -> Law:
     """Laws of kinds that no kernel table times."""
-    constant = serving().constant
+    constant = look.served.constant
     floor = constant["gemm_floor" if kind == "index" else f"{kind}_floor"]
     eff_bw = constant[f"{kind}_eff_bw"]
     flops = constant.get(f"{kind}_eff_flops")
@@ -243,7 +259,7 @@ def _home(look: Lookup, precision: str) -> Law:
 def all_reduce(look: Lookup) -> CollectiveLaw:
     """All-reduce inside a scale-up domain, as served."""
     law = collective_law(look, "all_reduce")
-    alpha_factor = serving().constant["all_reduce_floor_factor"].of(look.engine)
+    alpha_factor = look.served.constant["all_reduce_floor_factor"].of(look.engine)
     return replace(law, alpha=tuple(alpha * alpha_factor for alpha in law.alpha))
 
 
@@ -263,7 +279,7 @@ def collective_law(look: Lookup, op: str) -> CollectiveLaw:
 
 def collective(look: Lookup, op: str = "all_reduce") -> tuple[CollectiveRecord, str]:
     """A collective of this engine, NCCL's where it has none, and the accelerator it was timed on."""
-    owner = serving().pcie.accelerator if needs_pcie(look) else look.lender
+    owner = look.served.pcie.accelerator if needs_pcie(look) else look.lender
     found = {record.engine: record for record in kernels(owner).collective if record.op == op}
     return found.get(look.engine) or found["nccl"], owner
 

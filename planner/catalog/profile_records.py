@@ -179,11 +179,25 @@ class Borrower(Record):
     """What measurements of accelerators without kernel tables say about the lender's fractions."""
 
     accelerators: tuple[str, ...]
+    like: str | None = None
+    """Accelerator whose fitted factor these share; None = their own."""
     eff_bw_factor: float
     bus_factor: float
     tag: Tag
     date: str
     source: str
+
+
+class LawFactor(Record):
+    """What serving says about one kernel's time beside the constants that all kernels of its kind share."""
+
+    accelerator: str
+    engine: str
+    kind: Kind
+    precision: str
+    factor: float = Field(gt=0)
+    configurations: int = Field(ge=1)
+    pairs: int = Field(ge=1)
 
 
 class StandIn(Record):
@@ -228,6 +242,12 @@ class Serving(Record):
     stand_in: tuple[StandIn, ...]
     published: tuple[PublishedLaw, ...]
     pcie: Pcie
+    law_factor: tuple[LawFactor, ...] = ()
+
+    @cached_property
+    def factors(self) -> dict[tuple[str, str, str, str], float]:
+        """Factors on the time of single kernels by (accelerator, engine, kind, precision)."""
+        return {(each.accelerator, each.engine, each.kind, each.precision): each.factor for each in self.law_factor}
 
 
 class TextbookLaw(Record):
@@ -280,8 +300,8 @@ def read(path: Path, record: type[Parsed]) -> Parsed:
 
 
 @cache
-def serving() -> Serving:
-    """The serving constants of the measured profile."""
+def starting() -> Serving:
+    """The serving constants of the measured profile as a fit starts from them."""
     return read(FOLDER / "measured.toml", Serving)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from planner.catalog.article import article
+from planner.catalog.fitted_constants import serving
 from planner.catalog.kernel_laws import (
     ASSUMED_KINDS,
     LENDING_ENGINES,
@@ -17,7 +18,7 @@ from planner.catalog.kernel_laws import (
     laws,
 )
 from planner.catalog.links import UNKNOWN_DOMAIN, free_links, links
-from planner.catalog.profile_records import Borrower, Era, has_kernels, kernels, serving, textbook
+from planner.catalog.profile_records import Borrower, Era, Serving, has_kernels, kernels, textbook
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator
 from planner.specs.profile import Law, Profile
@@ -41,7 +42,7 @@ def profile(profile_id: str, accelerator: Accelerator, engine_id: str, *, engine
     if profile_id == "article":
         return article(accelerator)
     if profile_id == "measured":
-        return _measured(accelerator, engine_id, engine_version)
+        return measured(accelerator, engine_id, engine_version, serving())
     raise CatalogueError(f"profile {profile_id}: there are measured, textbook and article")
 
 
@@ -51,11 +52,11 @@ def profile_laws_as_fitted(accelerator_id: str) -> dict[tuple[str, str, str], La
     return {key: record.as_law() for key, record in kernels(accelerator_id).by_key.items()}
 
 
-def _measured(accelerator: Accelerator, engine_id: str, engine_version: str | None) -> Profile:
-    """The measured profile."""
-    look = _lookup(accelerator, engine_id)
-    era = _era(look.engine, engine_version)
-    constant = serving().constant
+def measured(accelerator: Accelerator, engine_id: str, engine_version: str | None, served: Serving) -> Profile:
+    """The measured profile under given serving constants; for the other arguments and errors see `profile`."""
+    look = lookup(accelerator, engine_id, served)
+    era = _era(look, engine_version)
+    constant = served.constant
     return Profile(
         id="measured",
         per_operator=True,
@@ -76,28 +77,28 @@ def _measured(accelerator: Accelerator, engine_id: str, engine_version: str | No
     )
 
 
-def _lookup(accelerator: Accelerator, engine_id: str) -> Lookup:
+def lookup(accelerator: Accelerator, engine_id: str, served: Serving) -> Lookup:
     """Decide whose kernels to use."""
-    engine = serving().engine_alias.get(engine_id, engine_id)
+    engine = served.engine_alias.get(engine_id, engine_id)
     if engine not in LENDING_ENGINES:
-        known = ", ".join((*LENDING_ENGINES, *serving().engine_alias))
+        known = ", ".join((*LENDING_ENGINES, *served.engine_alias))
         raise CatalogueError(f"engine {engine_id}: the measured profile knows {known}")
     lender = accelerator.id if has_kernels(accelerator.id) else accelerator.borrows
     if lender is None or not has_kernels(lender):
         raise CatalogueError(f"accelerator {accelerator.id}: no timed kernels, and borrows = {lender} has none either")
-    return Lookup(accelerator, lender, engine, _borrower(accelerator.id))
+    return Lookup(accelerator, lender, engine, _borrower(accelerator.id, served), served)
 
 
-def _borrower(accelerator_id: str) -> Borrower | None:
+def _borrower(accelerator_id: str, served: Serving) -> Borrower | None:
     """Factors of an accelerator without kernel tables."""
-    return next((each for each in serving().borrower if accelerator_id in each.accelerators), None)
+    return next((each for each in served.borrower if accelerator_id in each.accelerators), None)
 
 
-def _era(engine: str, version: str | None) -> Era | None:
+def _era(look: Lookup, version: str | None) -> Era | None:
     """The known costs of one engine version."""
     if version is None:
         return None
-    return next((era for era in serving().era if era.engine == engine and _within(version, era)), None)
+    return next((era for era in look.served.era if era.engine == look.engine and _within(version, era)), None)
 
 
 def _within(version: str, era: Era) -> bool:
@@ -119,7 +120,7 @@ def _expert_layer_extra(look: Lookup, era: Era | None) -> float:
 
 def _band(look: Lookup) -> tuple[float, float]:
     """80 % band of measured over predicted TPOT."""
-    bands = serving().band
+    bands = look.served.band
     if _unmeasured(look):
         return bands.wide_low, bands.wide_high
     if look.borrowed:
@@ -130,7 +131,7 @@ def _band(look: Lookup) -> tuple[float, float]:
 
 def _unmeasured(look: Lookup) -> bool:
     """Whether nothing measured says how well the borrowed constants fit: an unmeasured vendor or an unknown link."""
-    known = look.accelerator.vendor in serving().band.borrowed_vendors
+    known = look.accelerator.vendor in look.served.band.borrowed_vendors
     return look.borrowed and not (known and look.accelerator.scale_up_bandwidth is not None)
 
 
@@ -156,7 +157,7 @@ def _borrowed_notes(look: Lookup) -> Iterator[str]:
         yield f"Bandwidth fractions x{look.borrower.eff_bw_factor:g}: {look.borrower.source}."
     if look.accelerator.scale_up_bandwidth is None:
         yield f"Its scale-up bandwidth is unknown: all-reduce as on {look.lender}, in the widest band."
-    if look.accelerator.vendor not in serving().band.borrowed_vendors:
+    if look.accelerator.vendor not in look.served.band.borrowed_vendors:
         yield f"No law of accelerators by {look.accelerator.vendor} was confirmed by measurements: the widest band."
 
 

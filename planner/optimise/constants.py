@@ -8,7 +8,8 @@ from functools import partial
 from typing import Final
 
 from planner.catalog.fabric_records import scale_out
-from planner.catalog.profile_records import UNITS, Constant, serving
+from planner.catalog.fitted_constants import serving
+from planner.catalog.profile_records import UNITS, Constant
 from planner.optimise.slower import slower, slower_link, stretched
 from planner.physics import forward
 from planner.physics.passes import Pass

@@ -73,14 +73,14 @@ def chunks_in_a_step(batch: Column, osl: float, chunks: float) -> Column:
 
 
 @formula("definition: weights are read once a step, however many chunks are in it; each has attention of its own", "s")
-def shared_prefill(mixed: Column, alone: Column, own: Column, chunks: float, together: Column) -> Column:
+def shared_prefill(mixed: Column, alone: Column, own: Column, chunks: Column | float, together: Column) -> Column:
     """What one prompt's prefill adds to the steps it shares."""
     added = np.maximum(mixed - alone, 0.0)  # [s]
     return chunks * (added / together + own)  # [s]
 
 
 @formula("each step carries B/osl new prompts; phi of their cost lands on running sequences (scheduler constant)", "s")
-def tpot_seconds(step: Column, batch: Column, osl: float, prefill_cost: Column, phi: float) -> Column:
+def tpot_seconds(step: Column, batch: Column, osl: Column | float, prefill_cost: Column, phi: Column | float) -> Column:
     """Time per output token: the decode step and its share of other requests' prefill."""
     prompts_per_step = batch / osl  # [1]
     return step + phi * prompts_per_step * prefill_cost  # [s]
@@ -192,7 +192,7 @@ def _step(clock: Clock, step: Pass) -> tuple[Column, Column]:
     if decoding.prompt is None:
         return alone, np.zeros(1)
     together = chunks_in_a_step(step.sequences, decoding.osl, decoding.prompt.chunks)
-    mixed = forward.matrices(clock.placed, _mixed(step, decoding.prompt, together)) + cores
+    mixed = forward.matrices(clock.placed, mixed_pass(step, decoding.prompt, together)) + cores
     prompts = tuple(times(entry, together) for entry in clock.chunk)
     whole = pass_seconds(mixed + prompts, decoding.profile)
     return alone, shared_prefill(whole, alone, np.zeros(1), decoding.prompt.chunks, together)
@@ -206,7 +206,7 @@ def _per_operator(clock: Clock, step: Pass, plain: Ledger, cores: Ledger) -> tup
     if decoding.prompt is None:
         return alone, np.zeros(1)
     together = chunks_in_a_step(step.sequences, decoding.osl, decoding.prompt.chunks)
-    mixed = pass_seconds(forward.matrices(clock.placed, _mixed(step, decoding.prompt, together)), profile)
+    mixed = pass_seconds(forward.matrices(clock.placed, mixed_pass(step, decoding.prompt, together)), profile)
     return alone, shared_prefill(mixed, matrices, clock.share, decoding.prompt.chunks, together)
 
 
@@ -217,7 +217,7 @@ def _overlapped(clock: Clock, step: Pass) -> tuple[Column, Column]:
     if decoding.prompt is None:
         return alone, np.zeros(1)
     together = chunks_in_a_step(step.sequences, decoding.osl, decoding.prompt.chunks)
-    whole = _two_halves(clock, _mixed(step, decoding.prompt, together))
+    whole = _two_halves(clock, mixed_pass(step, decoding.prompt, together))
     return alone, shared_prefill(whole, alone, clock.share, decoding.prompt.chunks, together)
 
 
@@ -243,7 +243,7 @@ def _two_halves(clock: Clock, step: Pass) -> Column:
     return together + pass_seconds((forward.host(step.sequences),), profile)
 
 
-def _mixed(step: Pass, prompt: Prompt, together: Column) -> Pass:
+def mixed_pass(step: Pass, prompt: Prompt, together: Column) -> Pass:
     """A decode step that also carries chunks of prompts."""
     tokens, ending = prompt.chunk * together, together / prompt.chunks
     return replace(step, prompt_tokens=tokens, prompts_ending=ending)

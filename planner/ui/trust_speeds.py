@@ -18,6 +18,7 @@ from planner.catalog.fabric_records import (
     has_exchanges,
     scale_out,
 )
+from planner.catalog.fitted_constants import serving
 from planner.catalog.profile_records import (
     CollectiveRecord,
     Constant,
@@ -25,7 +26,6 @@ from planner.catalog.profile_records import (
     LawRecord,
     has_kernels,
     kernels,
-    serving,
     textbook,
 )
 from planner.physics import forward, passes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.catalog.engines import engine, engine_ids
-from planner.catalog.profile_records import serving
+from planner.catalog.fitted_constants import serving
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 

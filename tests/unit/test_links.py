@@ -13,6 +13,7 @@ import pytest
 
 from planner.catalog.accelerators import accelerator, accelerator_ids
 from planner.catalog.fabric_records import exchanges, has_exchanges, scale_out
+from planner.catalog.fitted_constants import serving
 from planner.catalog.kernel_laws import Lookup
 from planner.catalog.links import UNKNOWN_DOMAIN, free_links, links
 from planner.catalog.profile_records import kernels
@@ -264,4 +265,4 @@ def test_lenders_of_exchanges_are_accelerators() -> None:
 
 def test_a_lookup_needs_no_profile() -> None:
     part = accelerator("h100-sxm")
-    assert links(Lookup(part, part.id, "sglang", None)) == served("h100-sxm")
+    assert links(Lookup(part, part.id, "sglang", None, serving())) == served("h100-sxm")

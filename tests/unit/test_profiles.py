@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from planner.catalog.fitted_constants import serving
 from planner.catalog.kernel_laws import ASSUMED_KINDS, PRECISIONS, TIMED_KINDS
-from planner.catalog.profile_records import FOLDER, Serving, kernels, read, serving
+from planner.catalog.profile_records import FOLDER, Serving, kernels, read
 from planner.catalog.profiles import profile, profile_laws_as_fitted
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator

@@ -1,0 +1,217 @@
+"""What a fit of serving constants found, as `served.toml`: values with their range over folds, errors and bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.calibrate.cases import Case
+from planner.calibrate.parameters import law_factors
+from planner.calibrate.serving_fit import Fit
+from planner.catalog.fitted_constants import FittedValue, GroupError, Served
+from planner.catalog.profile_records import Bands, OwnBand, Record
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+SMALLEST_GROUP: Final = 10
+"""Groups of fewer configurations have no band of their own and no line in the table of errors."""
+LOW, HIGH = 0.1, 0.9
+NAME: Final = "served.toml"
+HEADER: Final = """# Serving constants as fitted to presets/measurements/serving.csv; `python -m planner calibrate --serving` wrote this.
+# `start` is the belief before the fit; `range` spans the fits that each left out one pair of model and accelerator
+# family. Factors of single kernels multiply their time. Errors are per configuration; `out_of_fold` predicts each pair
+# by a fit without it. Bands hold 80 % of measured over predicted, out of fold.
+
+"""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cases with what is known of each: the names that groups are made of, whether its kernels are borrowed, and whether
+    it is of a source that no steady service explains (which bands leave out)."""
+
+    cases: tuple[Case, ...]
+    engines: NDArray[np.str_]
+    accelerators: NDArray[np.str_]
+    families: NDArray[np.str_]
+    borrowed: Flags
+    odd: Flags
+
+
+def served(found: Fit, table: Table, date: str) -> Served:
+    """The record of a fit."""
+    posed = found.problem
+    fitted_to = posed.weights > 0.0
+    configurations = len(set(posed.configurations[fitted_to].tolist()))
+    return Served(
+        id="served",
+        date=date,
+        source="public measurements with a permissive licence, tier T1; sources in the table's own rows",
+        points=int(fitted_to.sum()),
+        configurations=configurations,
+        pairs=len(set(posed.pairs[fitted_to].tolist())),
+        fitted=tuple(_values(found)),
+        law_factor=tuple(
+            each.model_copy(update={"factor": _digits(each.factor)})
+            for each in law_factors(posed.parameters, found.theta)
+        ),
+        error=tuple(_errors(found, table)),
+        band=bands(np.log(posed.measured / found.unseen), table, date, configurations),
+    )
+
+
+def _values(found: Fit) -> Iterator[FittedValue]:
+    """Fitted numbers, in the order of the parameters."""
+    folds = np.stack(list(found.folds.values()))
+    for index, each in enumerate(found.problem.parameters):
+        if each.law is None:
+            around = each.start * np.exp(folds[:, index])
+            yield FittedValue(
+                name=each.name,
+                unit=each.unit,
+                value=_digits(each.start * float(np.exp(found.theta[index]))),
+                start=each.start,
+                range=(_digits(float(around.min())), _digits(float(around.max()))),
+            )
+
+
+def _errors(found: Fit, table: Table) -> Iterator[GroupError]:
+    """Errors over everything, then by engine, accelerator and model family."""
+    yield _error("all", np.ones(len(table.cases), dtype=np.bool_), found)
+    for what, names in (("engine", table.engines), ("accelerator", table.accelerators), ("family", table.families)):
+        for name in sorted(set(names.tolist())):
+            group = names == name
+            if len(set(found.problem.configurations[group].tolist())) >= SMALLEST_GROUP:
+                yield _error(f"{what} {name}", group, found)
+
+
+def _error(name: str, group: Flags, found: Fit) -> GroupError:
+    """Errors of one group, averaged per configuration."""
+    measured, configurations = found.problem.measured[group], found.problem.configurations[group]
+    within = per_configuration(np.abs(found.within[group] / measured - 1.0), configurations)
+    unseen = per_configuration(np.abs(found.unseen[group] / measured - 1.0), configurations)
+    bias = per_configuration(np.log(found.unseen[group] / measured), configurations)
+    return GroupError(
+        group=name,
+        configurations=len(unseen),
+        points=int(group.sum()),
+        within=_digits(float(np.median(within))),
+        out_of_fold=_digits(float(np.median(unseen))),
+        mean=_digits(float(np.mean(unseen))),
+        p90=_digits(float(np.quantile(unseen, 0.9))),
+        bias=_digits(float(np.exp(np.median(bias)))),
+    )
+
+
+def per_configuration(values: Floats, configurations: NDArray[np.str_]) -> Floats:
+    """Mean of values over the points of each configuration."""
+    _, index, counts = np.unique(configurations, return_inverse=True, return_counts=True)
+    return np.asarray(np.bincount(index, values) / counts, dtype=np.float64)
+
+
+def bands(off: Floats, table: Table, date: str, configurations: int) -> Bands:
+    """80 % bands of measured over predicted from out-of-fold residuals log(measured / predicted)."""
+    low, high = _span(off[~table.borrowed & ~table.odd])
+    borrowed = _span(off[table.borrowed & ~table.odd])
+    return Bands(
+        low=low, high=high, borrowed_low=borrowed[0], borrowed_high=borrowed[1], wide_low=0.4, wide_high=4.0,
+        borrowed_vendors=("NVIDIA", "AMD"), date=date,
+        source=f"out-of-fold residuals of {configurations} configurations; wide: a convention where the vendor, the link "
+        "or the law was not measured",
+        own=tuple(_own(off, table)),
+    )  # fmt: skip
+
+
+def _own(off: Floats, table: Table) -> Iterator[OwnBand]:
+    """Bands of engines on accelerators that have enough configurations."""
+    for engine in sorted(set(table.engines.tolist())):
+        for accelerator in sorted(set(table.accelerators.tolist())):
+            group = (table.engines == engine) & (table.accelerators == accelerator) & ~table.odd
+            names = {case.configuration for case, inside in zip(table.cases, group, strict=True) if inside}
+            if len(names) >= SMALLEST_GROUP:
+                low, high = _span(off[group])
+                yield OwnBand(engine=engine, accelerator=accelerator, low=low, high=high)
+
+
+def _span(off: Floats) -> tuple[float, float]:
+    """Ends of the band that holds 80 %, as factors."""
+    low, high = np.exp(np.quantile(off, [LOW, HIGH]))
+    return _digits(float(low)), _digits(float(high))
+
+
+def _digits(value: float) -> float:
+    """Three significant digits."""
+    return float(f"{value:.3g}")
+
+
+def write(found: Served, folder: Path) -> Path:
+    """Write the record; the same record gives the same bytes.
+
+    Raises:
+        OSError: when it cannot be written.
+    """
+    path = folder / NAME
+    path.write_text(HEADER + as_toml(found), encoding="utf-8")
+    return path
+
+
+def as_toml(record: Record) -> str:
+    """A flat record with tables of flat records, as TOML."""
+    tables: list[str] = []
+    lines: list[str] = []
+    for name, value in record.model_dump().items():
+        if isinstance(value, dict):
+            tables.append(f"[{name}]\n" + _nested(name, value))
+        elif isinstance(value, (tuple, list)) and value and isinstance(value[0], dict):
+            tables += [f"[[{name}]]\n" + "".join(_line(key, cell) for key, cell in each.items()) for each in value]
+        else:
+            lines.append(_line(name, value))
+    return "\n".join(["".join(lines), *tables])
+
+
+def _nested(name: str, value: dict[str, object]) -> str:
+    """A table inside the record, its own tables behind it."""
+    flat, rest = [], []
+    for key, cell in value.items():
+        if isinstance(cell, (tuple, list)) and cell and isinstance(cell[0], dict):
+            rest += [f"\n[[{name}.{key}]]\n" + "".join(_line(k, v) for k, v in each.items()) for each in cell]
+        elif isinstance(cell, (tuple, list)) and not cell:
+            flat.append(f"{key} = []\n")
+        else:
+            flat.append(_line(key, cell))
+    return "".join([*flat, *rest])
+
+
+def _line(key: str, value: object) -> str:
+    """One entry."""
+    return f"{key} = {_cell(value)}\n"
+
+
+def _cell(value: object) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(map(_cell, value))}]"
+    return repr(value)
+
+
+def tables_of(cases: Sequence[Case], families: Sequence[str], odd: Flags) -> Table:
+    """Cases with their names, for groups."""
+    return Table(
+        tuple(cases),
+        np.array([case.setting.scenario.engine for case in cases]),
+        np.array([case.setting.gpu.id for case in cases]),
+        np.array(families),
+        np.array([case.setting.profile.borrowed_from is not None for case in cases], dtype=np.bool_),
+        odd,
+    )
+
+
+__all__ = ["Table", "as_toml", "bands", "per_configuration", "served", "tables_of", "write"]
