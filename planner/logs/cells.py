@@ -1,0 +1,51 @@
+"""Rows of CSV text and of tables that terminals draw."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from planner.logs.statements import refusal
+
+_BARS: Final = re.compile(r"[┃│|]")
+_SPAN: Final = re.compile(r"([^|]*)(\|+|$)")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of cells, and the line where it ends (1-based)."""
+
+    cells: tuple[str, ...]
+    line: int
+
+
+def csv_rows(text: str) -> tuple[Row, ...]:
+    """Rows of CSV text without blank lines and lines that begin with `#`.
+
+    Raises:
+        InputError: when it is no CSV.
+    """
+    return tuple(row for row in _csv_rows(text) if any(cell for cell in row.cells) and row.cells[0][:1] != "#")
+
+
+def _csv_rows(text: str) -> Iterator[Row]:
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    try:
+        for cells in reader:
+            yield Row(tuple(cell.strip() for cell in cells), reader.line_num)
+    except csv.Error:
+        raise refusal("CSV with a fault", "it is cut off or its quotes do not match", reader.line_num) from None
+
+
+def drawn_cells(line: str) -> tuple[str, ...]:
+    """Cells of a row of a drawn table, between its vertical bars."""
+    return tuple(cell.strip() for cell in _BARS.split(line.strip())[1:-1])
+
+
+def spanned(line: str) -> tuple[str, ...]:
+    """Cells of a header row in which a cell is followed by as many bars as it has columns; each repeated so often."""
+    return tuple(name.strip() for name, bars in _SPAN.findall(line) if bars for _ in bars)
