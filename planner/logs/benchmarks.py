@@ -16,14 +16,13 @@ from planner.logs import genai, guidellm, guidellm_tables, llmperf, serving_benc
 from planner.logs.conclusions import Run, benchmark_of
 from planner.logs.documents import Document, documents, is_json
 from planner.logs.readings import Benchmark
-from planner.logs.statements import refusal
+from planner.logs.statements import MOST_POINTS, refusal
 from planner.logs.template import template_csv
 
 __all__ = ["FORMATS", "MOST_CHARACTERS", "MOST_POINTS", "looks_like_benchmark", "read_benchmark", "template_csv"]
 
 MOST_CHARACTERS: Final = 4 * 2**20
 """Largest text that is read; UTF-8 text of 4 MiB has at most so many characters."""
-MOST_POINTS: Final = 1000
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]{0,16}[A-Za-z]")
 
@@ -86,6 +85,7 @@ def looks_like_benchmark(text: str) -> bool:
     """Whether a text shows the marks of a load test's result, whole or not; never raises."""
     if len(text) > MOST_CHARACTERS:
         return False
+    text = text.removeprefix("\ufeff")
     if is_json(text):
         return any(key in text for kind in _JSON_FORMATS for key in kind.keys)
     plain = _COLOURS.sub("", text)
@@ -101,14 +101,15 @@ def read_benchmark(text: str) -> Benchmark:
     """
     if len(text) > MOST_CHARACTERS:
         raise refusal(f"{len(text):,} characters", f"at most {MOST_CHARACTERS:,}; save it without single requests")
-    if not text.strip("\ufeff \t\r\n\0"):
+    text = text.removeprefix("\ufeff")
+    if not text.strip(" \t\r\n\0"):
         raise refusal("", "paste the result of a load test")
     found = _json_runs(text) if is_json(text) else _text_runs(_COLOURS.sub("", text))
     return benchmark_of(_of_one_tool(found))
 
 
 def _json_runs(text: str) -> tuple[Run, ...]:
-    return tuple(run for document in documents(text.removeprefix("\ufeff")) for run in _document_runs(document))
+    return tuple(run for document in documents(text) for run in _document_runs(document))
 
 
 def _document_runs(document: Document) -> tuple[Run, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from planner.logs.benchmark_words import NOTES, Note
-from planner.logs.figures import LIMITS, SECONDS, Figures
+from planner.logs.figures import LIMITS, LONGEST_MS, SECONDS, Figures, unit_of
 from planner.logs.readings import Benchmark, Point, Understood
 from planner.logs.statements import refusal
 from planner.specs.spelling import Value
@@ -141,12 +141,20 @@ def _point(said: Figures, run: Run) -> Point:
     times = (said.tpot_ms, said.tpot_median_ms, said.ttft_ms, said.ttft_median_ms, said.output_tok_s)
     if all(value is None for value in times):
         raise refusal("no figures", "neither TPOT, TTFT nor output tokens a second is stated", run.line)
-    limit = LIMITS["concurrency"]
-    if said.concurrency is not None and said.concurrency > limit:
-        raise refusal("the figures contradict", f"they imply more than {limit:,.0f} requests in flight", run.line)
+    for name in POINT_FIELDS:
+        _credible(name, getattr(said, name), run.line)
     whole = {name: None if (value := getattr(said, name)) is None else int(value) for name in ("requests", "failed")}
     rest = {name: getattr(said, name) for name in POINT_FIELDS if name not in whole}
     return Point(**rest, **whole)
+
+
+def _credible(field: str, value: float | None, line: int) -> None:
+    """Refuses what follows from figures that are each credible and together are not."""
+    limit = LIMITS.get(field, LONGEST_MS)
+    if value is not None and value > limit and field != "request_rate":
+        raise refusal(
+            f"figures that imply {value:.3g} as {field}", f"at most {limit:,.0f} {unit_of(field)} are read", line
+        )
 
 
 def _one(runs: tuple[Run, ...], field: str, values: tuple[Value, ...]) -> str:

@@ -6,16 +6,18 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
-from planner.logs.statements import refusal
+from planner.logs.statements import MOST_POINTS, refusal
 
 DEPTH: Final = 24
 """Deepest nesting that is read; the deepest format (GuideLLM with single requests) uses eleven levels."""
 
 _OPENING: Final = re.compile(r"\s*(?:\[\s*)?\{")
 _SPACE: Final = re.compile(r"[\s,]*")
-_BRACKETS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_BRACKETS: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
+"""Strings, whole or cut off, and brackets; possessive, so that each character is looked at once."""
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -40,7 +42,10 @@ def documents(text: str) -> tuple[Document, ...]:
     """
     if _depth(text) > DEPTH:
         raise refusal("JSON nested too deep", f"at most {DEPTH} levels are read")
-    return tuple(_objects(text))
+    found = tuple(islice(_objects(text), MOST_POINTS + 1))
+    if len(found) > MOST_POINTS:
+        raise refusal(f"more than {MOST_POINTS:,} JSON objects", "read fewer runs at a time")
+    return found
 
 
 def _objects(text: str) -> Iterator[Document]:

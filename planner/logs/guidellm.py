@@ -19,7 +19,7 @@ from planner.logs.conclusions import Run
 from planner.logs.documents import Document
 from planner.logs.figures import LONGEST_MS, SECONDS, Column, Figures, figures_of
 from planner.logs.naming import model_name
-from planner.logs.statements import Statement, Statements, refusal, statements
+from planner.logs.statements import MOST_POINTS, Statement, Statements, refusal, statements
 
 GUIDELLM: Final = "GuideLLM"
 
@@ -106,8 +106,9 @@ def report_runs(document: Document) -> tuple[Run, ...]:
         InputError: for a report without benchmarks, or a figure that cannot be believed.
     """
     found: list[Any] = document.value["benchmarks"]
-    if not found or not all(isinstance(item, dict) for item in found):
-        raise refusal("a report without benchmarks", "at least one finished benchmark is expected", document.line)
+    if not 1 <= len(found) <= MOST_POINTS or not all(isinstance(item, dict) for item in found):
+        wanted = f"from 1 to {MOST_POINTS:,} finished benchmarks are expected"
+        raise refusal("a report without benchmarks, or with too many", wanted, document.line)
     return tuple(_run(statements(item, document.line), COLUMNS) for item in found)
 
 
@@ -169,8 +170,8 @@ def _tail(said: Statements, starts: tuple[str, ...]) -> float | None:
 
 def _under(rows: tuple[Row, ...], heads: int) -> Iterator[Statements]:
     """Statements of every row below the header rows, whose cells are joined by bars."""
-    if len(rows) <= heads:
-        raise refusal("a header without rows", "one row a benchmark is expected below it")
+    if not heads < len(rows) <= heads + MOST_POINTS:
+        raise refusal(f"{max(0, len(rows) - heads):,} rows", f"from 1 to {MOST_POINTS:,} are expected below the header")
     names = ["|".join(cells) for cells in zip(*(row.cells for row in rows[:heads]), strict=False)]
     for row in rows[heads:]:
         if len(row.cells) != len(names):

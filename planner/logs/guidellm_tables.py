@@ -7,7 +7,6 @@ seconds. Source: vllm-project/guidellm `benchmark/output.py` (v0.2.0, v0.3.0), `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +15,7 @@ from planner.logs.cells import spanned
 from planner.logs.conclusions import Run
 from planner.logs.figures import SECONDS, Column, figures_of
 from planner.logs.guidellm import named_load, run_of
-from planner.logs.statements import Statement, Statements, refusal
+from planner.logs.statements import MOST_POINTS, Statement, Statements, refusal
 
 COLUMNS: Final = (
     Column("mean_concurrency", ("Request Stats|Concurrency", "Requests|Concurrency|Mean")),
@@ -65,10 +64,12 @@ def table_runs(text: str) -> tuple[Run, ...]:
     Raises:
         InputError: for a table that is cut off or missing, or a figure that cannot be believed.
     """
-    tables = tuple(_tables(text))
-    titles = [table.title for table in tables]
+    lines = [line[:_LONGEST].rstrip() for line in text.splitlines()]
+    places = [(match[1], place) for place, line in enumerate(lines) if (match := _TITLE.fullmatch(line))]
+    titles = [title for title, _ in places]
     if len(set(titles)) < len(titles):
-        raise refusal("tables of two reports", "read one report at a time", tables[-1].line)
+        raise refusal("tables of two reports", "read one report at a time", places[-1][1] + 1)
+    tables = tuple(_table(title, place + 1, lines[place + 1 :]) for title, place in places)
     if not any(title in _NEEDED for title in titles):
         raise refusal("tables without the latencies", f"the table {_NEEDED[1]} is missing")
     if len({len(table.rows) for table in tables}) > 1:
@@ -86,13 +87,6 @@ def _run(rows: tuple[Statements, ...]) -> Run:
     return run_of(said.line, named_load(figures_of(said, COLUMNS), strategy), (*notes, *lengths))
 
 
-def _tables(text: str) -> Iterator[_Table]:
-    lines = [line[:_LONGEST].rstrip() for line in text.splitlines()]
-    for number, line in enumerate(lines):
-        if match := _TITLE.fullmatch(line):
-            yield _table(match[1], number + 1, lines[number + 1 :])
-
-
 def _table(title: str, line: int, below: list[str]) -> _Table:
     """The table under a title: an edge, header rows, a rule, one row a benchmark, an edge."""
     edges = [place for place, text in enumerate(below) if _EDGE.fullmatch(text.strip())][:2]
@@ -104,6 +98,8 @@ def _table(title: str, line: int, below: list[str]) -> _Table:
         raise refusal(f"{title} without rows", "it is cut off; paste it whole", line)
     names = _names(inside[:rule])
     first = line + edges[0] + rule + 3
+    if len(inside) - rule - 1 > MOST_POINTS:
+        raise refusal(title, f"at most {MOST_POINTS:,} rows are read", line)
     return _Table(title, line, tuple(_row(names, text, first + n) for n, text in enumerate(inside[rule + 1 :])))
 
 

@@ -17,7 +17,7 @@ from planner.logs.conclusions import Run
 from planner.logs.documents import Document
 from planner.logs.figures import SECONDS, Column, Figures, figures_of
 from planner.logs.naming import model_name
-from planner.logs.statements import Statement, Statements, refusal, statements
+from planner.logs.statements import MOST_POINTS, Statement, Statements, refusal, statements
 
 LLMPERF: Final = "LLMPerf"
 NVIDIA_TABLE: Final = "NVIDIA benchmark table"
@@ -109,6 +109,8 @@ def table_statements(rows: tuple[Row, ...]) -> tuple[Statements, ...]:
     """
     if len(rows) < 2:
         raise refusal("a header without rows", "one row a point is expected below it")
+    if len(rows) > MOST_POINTS + 1:
+        raise refusal(f"{len(rows) - 1:,} rows", f"at most {MOST_POINTS:,} are read")
     head = rows[0].cells
     for row in rows[1:]:
         if len(row.cells) != len(head):

@@ -44,9 +44,8 @@ COLUMNS: Final = (
 _OTHERS: Final = ("Backend", "Total generated tokens (retokenized)")
 _LABELS: Final = tuple(name for column in COLUMNS for name in column.names if name[0].isupper()) + _OTHERS
 
-_START: Final = re.compile(r"=+ Serving Benchmark Result =+")
+_START: Final = "= Serving Benchmark Result ="
 _END: Final = re.compile(r"[#>\s]*={30,}\s*")
-_SECTION: Final = re.compile(r"[#>\s]*-+[ A-Za-z0-9.()/-]+-+\s*")
 _LINE: Final = re.compile(rf"(?:^|[\s#>])({'|'.join(map(re.escape, _LABELS))}):\s+(\S[^\r\n]*)")
 _BEFORE: Final = frozenset({"Traffic request rate", "Maximum request concurrency"})
 """Labels that vLLM prints before a table; the tables of older versions do not repeat them."""
@@ -57,7 +56,7 @@ _LONGEST: Final = 4000
 
 def is_table(text: str) -> bool:
     """Whether a text holds a table of either tool."""
-    return _START.search(text) is not None
+    return _START in text
 
 
 def is_sglang_table(text: str) -> bool:
@@ -123,9 +122,9 @@ def _blocks(text: str) -> Iterator[tuple[Statements, bool]]:
     """Every table with what is said since the one before it, and whether its end is there."""
     rows: list[Statement] = []
     start = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.splitlines() if _START in text else (), 1):
         line = line[:_LONGEST]
-        if _START.search(line):
+        if _START in line:
             if start:
                 yield Statements(start, tuple(rows)), False
                 rows = []
@@ -133,7 +132,7 @@ def _blocks(text: str) -> Iterator[tuple[Statements, bool]]:
         elif start and _END.fullmatch(line):
             yield Statements(start, tuple(rows)), True
             rows, start = [], 0
-        elif not _SECTION.fullmatch(line):
+        else:
             rows.extend(row for row in _statements(line, number) if start or row.name in (*_BEFORE, "model"))
     if start:
         yield Statements(start, tuple(rows)), False

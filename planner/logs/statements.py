@@ -22,6 +22,8 @@ _NUMBER: Final = re.compile(
     r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,400})(?:\.[0-9]{0,400})?(?:[eE][-+]?[0-9]{1,4})?", re.ASCII
 )
 _ENDLESS: Final = re.compile(r"[-+]?(?:inf|infinity|nan)", re.ASCII | re.IGNORECASE)
+MOST_POINTS: Final = 1000
+"""Runs of one text that are read."""
 _NESTED: Final = 12
 """Objects inside objects that are looked into; every format's figures lie within eight."""
 

@@ -65,4 +65,4 @@ def _value(row: Statement) -> Value:
         return read(row.name, str(row.value))
     except InputError as error:
         fault = error.faults[0]
-        raise refusal(f"{row.name} {fault.value}", fault.allowed[:200], row.line) from None
+        raise refusal(f"{row.name} {fault.value}", fault.allowed[:150], row.line) from None
