@@ -25,7 +25,7 @@ class Said:
 NOTES: Final[dict[Note, Said]] = {
     "held": Said("concurrency", "as the load generator holds it", "按压测工具设定的并发"),
     "few": Said("concurrency", "fewer requests than the limit, so their number is taken", "请求数少于并发上限，取请求数"),
-    "measured": Said("concurrency", "mean over the run, as the tool states it", "工具给出的全程平均并发"),
+    "measured": Said("concurrency", "mean over the run, as stated", "给出的全程平均并发"),
     "little": Said(
         "concurrency", "requests a second × mean time of a request (Little's law)", "每秒请求数 × 平均请求时间（Little 定律）"
     ),

@@ -7,10 +7,13 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from planner.logs.statements import refusal
 
+MOST_ROWS: Final = 20_000
+"""Rows of CSV that are read: a thousand runs of genai-perf with room to spare."""
 _BARS: Final = re.compile(r"[┃│|]")
 _SPAN: Final = re.compile(r"([^|]*)(\|+|$)")
 
@@ -27,9 +30,12 @@ def csv_rows(text: str) -> tuple[Row, ...]:
     """Rows of CSV text without blank lines and lines that begin with `#`.
 
     Raises:
-        InputError: when it is no CSV.
+        InputError: when it is no CSV, or too long.
     """
-    return tuple(row for row in _csv_rows(text) if any(cell for cell in row.cells) and row.cells[0][:1] != "#")
+    rows = tuple(islice(_csv_rows(text), MOST_ROWS + 1))
+    if len(rows) > MOST_ROWS:
+        raise refusal(f"more than {MOST_ROWS:,} lines of CSV", "read fewer runs at a time")
+    return tuple(row for row in rows if any(row.cells) and row.cells[0][:1] != "#")
 
 
 def _csv_rows(text: str) -> Iterator[Row]:

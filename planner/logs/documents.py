@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, Final
 
 from planner.logs.statements import MOST_POINTS, refusal
@@ -16,8 +16,9 @@ DEPTH: Final = 24
 
 _OPENING: Final = re.compile(r"\s*(?:\[\s*)?\{")
 _SPACE: Final = re.compile(r"[\s,]*")
-_BRACKETS: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
-"""Strings, whole or cut off, and brackets; possessive, so that each character is looked at once."""
+_STRING: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""A string, whole or cut off; possessive, so that each character is looked at once."""
+_BRACKET: Final = re.compile(r"[\[\]{}]")
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -83,12 +84,5 @@ def _line(text: str, place: int) -> int:
 
 def _depth(text: str) -> int:
     """Deepest nesting of a JSON text; brackets inside of its strings do not count."""
-    deepest = level = 0
-    for match in _BRACKETS.finditer(text):
-        token = match[0]
-        if token in "[{":
-            level += 1
-            deepest = max(deepest, level)
-        elif token in "]}":
-            level -= 1
-    return deepest
+    brackets = _BRACKET.findall(_STRING.sub("", text))
+    return max(accumulate(1 if bracket in "[{" else -1 for bracket in brackets), default=0)

@@ -175,6 +175,6 @@ def _under(rows: tuple[Row, ...], heads: int) -> Iterator[Statements]:
     names = ["|".join(cells) for cells in zip(*(row.cells for row in rows[:heads]), strict=False)]
     for row in rows[heads:]:
         if len(row.cells) != len(names):
-            raise refusal(f"{len(row.cells)} cells", f"the header names {len(names)} columns", row.line)
+            raise refusal(f"number of cells {len(row.cells)}", f"the header names {len(names)} columns", row.line)
         pairs = zip(names, row.cells, strict=True)
         yield Statements(row.line, tuple(Statement(name, value, row.line) for name, value in pairs))

@@ -113,7 +113,7 @@ def _names(heads: list[str]) -> tuple[str, ...]:
 def _row(names: tuple[str, ...], text: str, line: int) -> Statements:
     cells = tuple(cell.strip() for cell in _closed(text).split("|"))[:-1]
     if len(cells) != len(names):
-        raise refusal(f"{len(cells)} cells", f"the header names {len(names)} columns", line)
+        raise refusal(f"number of cells {len(cells)}", f"the header names {len(names)} columns", line)
     return Statements(line, tuple(Statement(name, cell, line) for name, cell in zip(names, cells, strict=True)))
 
 

@@ -114,7 +114,7 @@ def table_statements(rows: tuple[Row, ...]) -> tuple[Statements, ...]:
     head = rows[0].cells
     for row in rows[1:]:
         if len(row.cells) != len(head):
-            raise refusal(f"{len(row.cells)} cells", f"the header names {len(head)} columns", row.line)
+            raise refusal(f"number of cells {len(row.cells)}", f"the header names {len(head)} columns", row.line)
     return tuple(
         Statements(row.line, tuple(Statement(*pair, row.line) for pair in zip(head, row.cells, strict=True)))
         for row in rows[1:]

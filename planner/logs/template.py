@@ -16,7 +16,11 @@ from planner.specs.spelling import Value, read
 TEMPLATE: Final = "Headroom CSV"
 FIGURE_COLUMNS: Final = ("concurrency", "isl", "osl", "tpot_ms", "ttft_ms", "output_tok_s")
 SCENARIO_COLUMNS: Final = ("model", "gpu", "engine", "weights", "kv", "tp", "pp", "dp", "ep")
-COLUMNS: Final = tuple(Column(field, (field,)) for field in POINT_FIELDS)
+COLUMNS: Final = (
+    Column("mean_concurrency", ("concurrency",)),
+    *(Column(field, (field,)) for field in POINT_FIELDS if field != "concurrency"),
+)
+"""The concurrency that a person states is taken as it is, whatever the other figures imply."""
 
 _HEAD: Final = re.compile(
     r"^\ufeff?(?:[a-z0-9_]{1,24},){0,24}(?:tpot_ms|ttft_ms|output_tok_s)(?:,[a-z0-9_]{1,24}){0,24}\s*$", re.MULTILINE
