@@ -7,8 +7,8 @@ from typing import Final, Literal, TypeAlias
 
 Note: TypeAlias = Literal[
     "held", "few", "measured", "little", "derived_latency", "capped", "no_concurrency",
-    "tpot", "itl", "itl_is_tpot", "itl_is_guidellm", "itl_for_tpot", "from_latency", "medians", "median_lengths",
-    "seconds", "open_loop", "model_hidden", "failed",
+    "tpot", "itl_is_tpot", "itl_is_guidellm", "itl_for_tpot", "from_latency", "medians", "median_lengths",
+    "seconds", "model_hidden", "failed", "drafted",
 ]  # fmt: skip
 """A rule by which a figure was taken, or something worth knowing."""
 
@@ -44,7 +44,6 @@ NOTES: Final[dict[Note, Said]] = {
     "itl_for_tpot": Said(
         "TPOT", "not stated; the mean gap between tokens (ITL) stands in", "未给出，以 token 间隔（ITL）平均值代替"
     ),
-    "itl": Said("ITL", "mean gap between chunks of the stream", "流式分块之间的平均间隔"),
     "itl_is_tpot": Said(
         "TPOT",
         "this tool's inter-token latency, (request time − TTFT) / (output tokens − 1)",
@@ -69,8 +68,10 @@ NOTES: Final[dict[Note, Said]] = {
     "seconds": Said(
         "time of a request", "this version heads the column ms and prints seconds", "该版本列名写 ms，实际输出为秒"
     ),
-    "open_loop": Said("load", "requests arrive at a rate", "请求按速率到达"),
     "model_hidden": Said("model", "a name that may be an address or a key is not kept", "可能是地址或密钥的名称不予保留"),
+    "drafted": Said(
+        "speculative decoding", "was on; TPOT holds its gain", "已启用；TPOT 包含其收益"
+    ),
     "failed": Said("failed requests", "they are left out of every mean", "不计入任何平均值"),
 }  # fmt: skip
 

@@ -45,6 +45,7 @@ class _JsonFormat:
 _TEXT_FORMATS: Final = (
     _TextFormat(serving_bench.VLLM, serving_bench.is_vllm_table, serving_bench.table_runs),
     _TextFormat(serving_bench.SGLANG, serving_bench.is_sglang_table, serving_bench.table_runs),
+    _TextFormat(f"{serving_bench.VLLM} (CSV)", serving_bench.is_csv, serving_bench.csv_runs),
     _TextFormat(guidellm.GUIDELLM, guidellm_tables.is_table, guidellm_tables.table_runs),
     _TextFormat(guidellm.GUIDELLM, guidellm.is_csv, guidellm.csv_runs),
     _TextFormat(genai.GENAI_PERF, genai.is_genai_table, genai.table_runs),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from planner.logs.statements import refusal
+from planner.logs.statements import MOST_POINTS, Statement, Statements, refusal
 
 MOST_ROWS: Final = 20_000
 """Rows of CSV that are read: a thousand runs of genai-perf with room to spare."""
@@ -45,6 +45,26 @@ def _csv_rows(text: str) -> Iterator[Row]:
             yield Row(tuple(cell.strip() for cell in cells), reader.line_num)
     except csv.Error:
         raise refusal("CSV with a fault", "it is cut off or its quotes do not match", reader.line_num) from None
+
+
+def table_statements(rows: tuple[Row, ...]) -> tuple[Statements, ...]:
+    """Statements of every row under the first one, which names the columns.
+
+    Raises:
+        InputError: for a row with another number of cells, or a table without rows.
+    """
+    if len(rows) < 2:
+        raise refusal("a header without rows", "one row a point is expected below it")
+    if len(rows) > MOST_POINTS + 1:
+        raise refusal(f"{len(rows) - 1:,} rows", f"at most {MOST_POINTS:,} are read")
+    head = rows[0].cells
+    for row in rows[1:]:
+        if len(row.cells) != len(head):
+            raise refusal(f"number of cells {len(row.cells)}", f"the header names {len(head)} columns", row.line)
+    return tuple(
+        Statements(row.line, tuple(Statement(*pair, row.line) for pair in zip(head, row.cells, strict=True)))
+        for row in rows[1:]
+    )
 
 
 def drawn_cells(line: str) -> tuple[str, ...]:

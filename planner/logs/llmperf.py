@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Final
 
 from planner.logs.benchmark_words import UNUSED_ITL, Note
-from planner.logs.cells import Row, csv_rows
+from planner.logs.cells import csv_rows, table_statements
 from planner.logs.conclusions import Run
 from planner.logs.documents import Document
 from planner.logs.figures import SECONDS, Column, Figures, figures_of
 from planner.logs.naming import model_name
-from planner.logs.statements import MOST_POINTS, Statement, Statements, refusal, statements
+from planner.logs.statements import Statement, Statements, statements
 
 LLMPERF: Final = "LLMPerf"
 NVIDIA_TABLE: Final = "NVIDIA benchmark table"
@@ -99,26 +99,6 @@ def nvidia_runs(text: str) -> tuple[Run, ...]:
         figures = figures_of(Statements(said.line, rows), NVIDIA_COLUMNS)
         found.append(Run(NVIDIA_TABLE, said.line, figures, ("itl_is_tpot",)))
     return tuple(found)
-
-
-def table_statements(rows: tuple[Row, ...]) -> tuple[Statements, ...]:
-    """Statements of every row under the first one, which names the columns.
-
-    Raises:
-        InputError: for a row with another number of cells, or a table without rows.
-    """
-    if len(rows) < 2:
-        raise refusal("a header without rows", "one row a point is expected below it")
-    if len(rows) > MOST_POINTS + 1:
-        raise refusal(f"{len(rows) - 1:,} rows", f"at most {MOST_POINTS:,} are read")
-    head = rows[0].cells
-    for row in rows[1:]:
-        if len(row.cells) != len(head):
-            raise refusal(f"number of cells {len(row.cells)}", f"the header names {len(head)} columns", row.line)
-    return tuple(
-        Statements(row.line, tuple(Statement(*pair, row.line) for pair in zip(head, row.cells, strict=True)))
-        for row in rows[1:]
-    )
 
 
 def _run(said: Statements) -> Run:

@@ -1,6 +1,7 @@
 """Results of `vllm bench serve` (earlier `benchmark_serving.py`) and of `sglang.bench_serving`: tables and JSON.
 
-Both print a table of labelled lines and save one flat JSON object a run, under names that differ little.
+Both print a table of labelled lines and save one flat JSON object a run, under names that differ little. The names also
+stand as columns of CSV, which `vllm bench sweep` and data frames write.
 Sources: vllm-project/vllm `vllm/benchmarks/serve.py`, sgl-project/sglang `python/sglang/bench_serving.py`.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from planner.logs.benchmark_words import Note
+from planner.logs.cells import csv_rows, table_statements
 from planner.logs.conclusions import Run
 from planner.logs.documents import Document
 from planner.logs.figures import Column, figures_of
@@ -41,11 +43,13 @@ COLUMNS: Final = (
     Column("failed", ("failed", "Failed requests")),
     Column("prompts", ("num_prompts",)),
 )
-_OTHERS: Final = ("Backend", "Total generated tokens (retokenized)")
+_DRAFTED: Final = ("accept_length", "spec_decode_acceptance_length", "Accept length", "Acceptance length")
+_OTHERS: Final = ("Backend", "Total generated tokens (retokenized)", *_DRAFTED[2:])
 _LABELS: Final = tuple(name for column in COLUMNS for name in column.names if name[0].isupper()) + _OTHERS
 
 _START: Final = "= Serving Benchmark Result ="
-_END: Final = re.compile(r"[#>\s]*={30,}\s*")
+_END: Final = "=" * 30
+_CSV_HEAD: Final = re.compile(r"^\ufeff?(?:[\w .()/%-]{0,64},){0,200}(?:mean|median)_ttft_ms\b", re.MULTILINE)
 _LINE: Final = re.compile(rf"(?:^|[\s#>])({'|'.join(map(re.escape, _LABELS))}):\s+(\S[^\r\n]*)")
 _BEFORE: Final = frozenset({"Traffic request rate", "Maximum request concurrency"})
 """Labels that vLLM prints before a table; the tables of older versions do not repeat them."""
@@ -104,14 +108,31 @@ def result_run(document: Document) -> Run:
     return _run(said, SGLANG if is_sglang_result(document) else VLLM)
 
 
+def is_csv(text: str) -> bool:
+    """Whether a text holds the names of saved results as columns, as `vllm bench sweep` and data frames write them."""
+    return _CSV_HEAD.search(text) is not None
+
+
+def csv_runs(text: str) -> tuple[Run, ...]:
+    """The runs of a CSV with the names of saved results as columns, one a row.
+
+    Raises:
+        InputError: for a row that is cut off, or a figure that cannot be believed.
+    """
+    found = table_statements(csv_rows(text))
+    sglang = "total_output_tokens_retokenized" in found[0].names
+    return tuple(_run(said, SGLANG if sglang else VLLM) for said in found)
+
+
 def _run(said: Statements, tool: str) -> Run:
     named = said.text("model_id", "model", "server_info.model_path", "server_info.served_model_name")
     model = model_name(named)
     figures = figures_of(said, COLUMNS)
     notes: tuple[Note, ...] = ("tpot",) if figures.tpot_ms else ()
     hidden: tuple[Note, ...] = ("model_hidden",) if named and not model else ()
+    drafted: tuple[Note, ...] = ("drafted",) if said.find(*_DRAFTED) else ()
     stated = (*engine_of(said.text("backend", "Backend")), *degrees(said))
-    return Run(tool, said.line, figures, (*notes, *hidden), model, stated)
+    return Run(tool, said.line, figures, (*notes, *drafted, *hidden), model, stated)
 
 
 def _is_sglang(said: Statements) -> bool:
@@ -129,7 +150,7 @@ def _blocks(text: str) -> Iterator[tuple[Statements, bool]]:
                 yield Statements(start, tuple(rows)), False
                 rows = []
             start = number
-        elif start and _END.fullmatch(line):
+        elif start and line.rstrip().endswith(_END):
             yield Statements(start, tuple(rows)), True
             rows, start = [], 0
         else:

@@ -6,10 +6,9 @@ import re
 from typing import Final
 
 from planner.errors import InputError
-from planner.logs.cells import csv_rows
+from planner.logs.cells import csv_rows, table_statements
 from planner.logs.conclusions import POINT_FIELDS, Run
 from planner.logs.figures import Column, figures_of
-from planner.logs.llmperf import table_statements
 from planner.logs.statements import Statement, Statements, refusal
 from planner.specs.spelling import Value, read
 

@@ -18,7 +18,7 @@ from planner.errors import InputError
 from planner.logs.benchmarks import MOST_CHARACTERS, MOST_POINTS, looks_like_benchmark, read_benchmark, template_csv
 from planner.logs.readings import Benchmark, Point
 
-LOGS = Path(__file__).parents[1] / "golden" / "logs"
+LOGS = Path(__file__).parents[1] / "golden" / "logs" / "benchmarks"
 INDEX = (LOGS / "INDEX.csv").read_text(encoding="utf-8").splitlines()[1:]
 SAMPLES = [(LOGS / line.split(",")[0]).read_text(encoding="utf-8") for line in INDEX] + [template_csv()]
 NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")

@@ -15,7 +15,7 @@ from planner.logs.benchmarks import FORMATS, MOST_CHARACTERS, looks_like_benchma
 from planner.logs.naming import model_name
 from planner.logs.readings import Benchmark, Point
 
-LOGS = Path(__file__).parents[1] / "golden" / "logs"
+LOGS = Path(__file__).parents[1] / "golden" / "logs" / "benchmarks"
 
 
 def log(name: str) -> str:
@@ -45,19 +45,15 @@ def with_line(text: str, label: str, value: str) -> str:
 # --- the samples --------------------------------------------------------------------------------------
 
 
-def index() -> list[dict[str, str]]:
+def samples() -> list[dict[str, str]]:
     return list(csv.DictReader(log("INDEX.csv").splitlines()))
 
 
 def test_every_sample_has_its_source_and_every_tool_a_sample() -> None:
-    rows = [row for row in index() if not row["file"].startswith(("startup_", "start_up_"))]
-    assert all(row["tool"] and row["version"] and row["source"] and row["date"] for row in rows)
-    assert all((LOGS / row["file"]).exists() for row in rows)
+    assert all(row["tool"] and row["version"] and row["source"] and row["date"] for row in samples())
+    assert {row["file"] for row in samples()} == {path.name for path in LOGS.iterdir()} - {"INDEX.csv"}
+    assert all(looks_like_benchmark(log(row["file"])) for row in samples())
     assert {read(row["file"]).format for row in samples()} >= set(FORMATS)
-
-
-def samples() -> list[dict[str, str]]:
-    return [row for row in index() if looks_like_benchmark(log(row["file"]))]
 
 
 FIRST_POINTS = {
@@ -136,6 +132,25 @@ def test_json_written_in_lines_one_below_the_other_is_one_benchmark() -> None:
 def test_a_list_of_results_is_read_like_lines() -> None:
     lines = [json.loads(line) for line in log("vllm_0.11_appended.jsonl").splitlines()]
     assert read_benchmark(json.dumps(lines, indent=1)).points == read("vllm_0.11_appended.jsonl").points
+
+
+def test_results_written_as_columns_are_read_like_json() -> None:
+    lines = [json.loads(line) for line in log("vllm_0.11_appended.jsonl").splitlines()]
+    cells = [["" if value is None else str(value) for value in line.values()] for line in lines]
+    text = "\n".join(",".join(row) for row in [[*lines[0]], *cells])
+    found = read_benchmark(text)
+    assert found.points == read("vllm_0.11_appended.jsonl").points
+    assert (found.format, found.model) == ("vllm bench serve", "meta-llama/Llama-3.1-8B-Instruct")
+
+
+def test_a_table_from_a_log_with_times_before_each_line() -> None:
+    text = "\n".join(f"2026-01-01T00:00:00Z {line}" for line in log("vllm_2026-08_e2el.txt").splitlines())
+    assert read_benchmark(text).points == read("vllm_2026-08_e2el.txt").points
+
+
+def test_speculative_decoding_is_named() -> None:
+    result = json.loads(log("vllm_0.11_result.json")) | {"spec_decode_acceptance_length": 2.4}
+    assert said(read_benchmark(json.dumps(result)), "speculative decoding") == ["was on; TPOT holds its gain"]
 
 
 def test_tables_pasted_together_are_points_in_order() -> None:
