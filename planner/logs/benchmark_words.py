@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 Note: TypeAlias = Literal[
     "held", "few", "measured", "little", "derived_latency", "capped", "no_concurrency",
     "tpot", "itl_is_tpot", "itl_is_guidellm", "itl_for_tpot", "from_latency", "medians", "median_lengths",
-    "seconds", "model_hidden", "failed", "drafted",
+    "seconds", "model_hidden", "failed", "drafted", "contradict",
 ]  # fmt: skip
 """A rule by which a figure was taken, or something worth knowing."""
 
@@ -71,6 +71,11 @@ NOTES: Final[dict[Note, Said]] = {
     "model_hidden": Said("model", "a name that may be an address or a key is not kept", "可能是地址或密钥的名称不予保留"),
     "drafted": Said(
         "speculative decoding", "was on; TPOT holds its gain", "已启用；TPOT 包含其收益"
+    ),
+    "contradict": Said(
+        "figures",
+        "tokens a second × TPOT imply more requests in flight than are stated; check that both are of the whole service",
+        "每秒 token 数 × TPOT 得出的在途请求数大于给出的并发；请核对两者是否都指整个服务",
     ),
     "failed": Said("failed requests", "they are left out of every mean", "不计入任何平均值"),
 }  # fmt: skip

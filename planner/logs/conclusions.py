@@ -12,6 +12,8 @@ from planner.logs.readings import Benchmark, Point, Understood
 from planner.logs.statements import refusal
 from planner.specs.spelling import Value
 
+_SLACK: Final = 1.25
+"""Mean TPOT weighs requests alike and the throughput weighs tokens, so that their product may lie a little high."""
 POINT_FIELDS: Final = tuple(item.name for item in fields(Point))
 
 
@@ -66,7 +68,15 @@ def _concluded(run: Run) -> _Concluded:
     tpot = _with_tpot(lengths)
     flight = _with_concurrency(tpot.figures)
     failed: tuple[Note, ...] = ("failed",) if lengths.failed else ()
-    return _Concluded(flight.figures, (*tpot.notes, *flight.notes, *failed))
+    contradict: tuple[Note, ...] = ("contradict",) if _overfull(flight.figures) else ()
+    return _Concluded(flight.figures, (*tpot.notes, *flight.notes, *failed, *contradict))
+
+
+def _overfull(said: Figures) -> bool:
+    """Whether more requests must have been generating at a time than were in flight, by more than rounding and tails."""
+    if said.output_tok_s is None or said.tpot_ms is None or said.concurrency is None:
+        return False
+    return said.output_tok_s * said.tpot_ms / SECONDS > _SLACK * said.concurrency
 
 
 def _with_lengths(said: Figures) -> Figures:

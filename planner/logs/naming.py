@@ -13,7 +13,7 @@ _PART: Final = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,95}"
 _MODEL: Final = re.compile(rf"{_PART}(?:/{_PART})?(?::[A-Za-z0-9._-]{{1,32}})?", re.ASCII)
 _PLACE: Final = re.compile(r"^[/~.]|^[A-Za-z]:[\\/]|\\|/.*/")
 _ADDRESS: Final = re.compile(r"://|@|\b\d{1,3}(?:\.\d{1,3}){3}\b|localhost|:\d{2,5}(?:/|$)")
-_SECRET: Final = re.compile(r"^(?:sk-|hf_|nvapi-|ghp_|xox)|^[0-9a-fA-F]{32,}$")
+_SECRET: Final = re.compile(r"^(?:sk-|hf_|nvapi-|ghp_|xox)|(?:sk-|hf_|nvapi-|ghp_)[A-Za-z0-9]{20}|[0-9a-fA-F]{32}")
 _CACHED: Final = re.compile(r"models--([A-Za-z0-9._+-]{1,96}?)--([A-Za-z0-9._+-]{1,96})")
 
 DEGREES: Final = {

@@ -276,6 +276,21 @@ def test_zero_is_what_tools_print_when_they_did_not_measure() -> None:
     assert read_benchmark(text).points[0].ttft_ms is None
 
 
+def test_figures_that_cannot_be_of_one_service_are_named() -> None:
+    """2480 tok/s × 24.5 ms = 60.8 requests generating; of 64 in flight that is well, of 16 it is not."""
+    warning = (
+        "tokens a second × TPOT imply more requests in flight than are stated; check that both are of the whole service"
+    )
+    head = "concurrency,tpot_ms,output_tok_s\n"
+    assert said(read_benchmark(head + "64,24.5,2480\n"), "figures") == []
+    assert said(read_benchmark(head + "16,24.5,2480\n"), "figures") == [warning]
+
+
+@pytest.mark.parametrize("row", samples(), ids=lambda row: row["file"])
+def test_no_real_result_contradicts_itself(row: dict[str, str]) -> None:
+    assert said(read(row["file"]), "figures") == []
+
+
 # --- failed requests ----------------------------------------------------------------------------------
 
 
@@ -320,6 +335,7 @@ def test_runs_of_two_models_or_layouts_are_refused() -> None:
         ("10.1.2.3:8000/m", ""),
         ("eve@example.org", ""),
         ("sk-abcdef", ""),
+        ("llama-hf_0123456789abcdefABCD0123", ""),
         ("<b>model</b>", ""),
         ("=1+1", ""),
         ("模型", ""),
