@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from planner.logs.lines import Line
+from planner.logs.lines import Line, Log
 
 MARKS: Final = (
     "with config:", "non-default args:", "ServerArgs(", "Namespace(", "LLM Args:", "TorchLlmArgs(", "LlmArgs(",
@@ -62,17 +62,18 @@ class Settings:
         return any(each.name == name and each.text in texts for each in self.known)
 
 
-def settings(lines: tuple[Line, ...]) -> Settings:
+def settings(log: Log) -> Settings:
     """All settings of a text."""
-    return Settings(tuple(each for line in lines for each in _settings(line)))
+    marks, launchers = log.holding(MARKS), log.holding(LAUNCHERS)
+    return Settings(tuple(each for line in log.lines for each in _settings(line, marks, launchers)))
 
 
-def _settings(line: Line) -> Iterator[Setting]:
-    mark = next((mark for mark in MARKS if mark in line.text), None)
+def _settings(line: Line, marks: tuple[str, ...], launchers: tuple[str, ...]) -> Iterator[Setting]:
+    mark = next((mark for mark in marks if mark in line.text), None)
     if mark is not None:
         inner = top_level(line.text.partition(mark)[2])
         yield from (Setting(name, value.strip("'\""), line.number, 0) for name, value in PAIR.findall(inner))
-    elif line.text.lstrip().startswith("--") or any(word in line.text for word in LAUNCHERS):
+    elif line.text.lstrip().startswith("--") or any(word in line.text for word in launchers):
         told = OPTION.findall(line.text)
         yield from (Setting(_under(name), value.strip("'\""), line.number, 1) for name, value in told)
         yield from (Setting(_under(name), "True", line.number, 1) for name in SWITCH.findall(line.text))

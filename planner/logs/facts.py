@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from planner.logs.lines import Line
+from planner.logs.lines import Line, Log
 from planner.units import GIB
 
 NUMBER: Final = r"-?[0-9][0-9,]{0,17}(?:\.[0-9]{1,9})?(?![0-9])"
@@ -104,9 +104,11 @@ def marks(needle: str, name: str) -> Rule:
     return Rule(needle, re.compile(f"(?P<{name}>{re.escape(needle)})"), 1.0)
 
 
-def search(rules: tuple[Rule, ...], lines: tuple[Line, ...]) -> Found:
+def search(rules: tuple[Rule, ...], log: Log) -> Found:
     """What a set of rules finds in a text."""
-    hits = [(line, rule, hit) for line in lines for rule, hit in _hits(rules, line)]
+    present = set(log.holding(tuple(rule.needle for rule in rules)))
+    tried = tuple(rule for rule in rules if rule.needle in present)
+    hits = [(line, rule, hit) for line in log.lines for rule, hit in _hits(tried, line)] if tried else []
     facts = tuple(fact for line, rule, hit in hits for fact in _facts(line, rule, hit))
     return Found(facts, tuple(word for line, rule, hit in hits for word in _words(line, hit)))
 
@@ -118,8 +120,8 @@ def number(text: str) -> float:
 
 def _hits(rules: tuple[Rule, ...], line: Line) -> Iterator[tuple[Rule, re.Match[str]]]:
     for rule in rules:
-        if rule.needle in line.text and (hit := rule.pattern.search(line.text)):
-            yield rule, hit
+        if rule.needle in line.text:
+            yield from ((rule, hit) for hit in rule.pattern.finditer(line.text))
 
 
 def _facts(line: Line, rule: Rule, hit: re.Match[str]) -> Iterable[Fact]:

@@ -15,6 +15,9 @@ LIMIT: Final = 4 * 2**20
 WIDEST: Final = 32_768
 """Longest part of a line that is searched [characters]; configurations of engines stay below 20,000."""
 
+SHORTEST: Final = 8
+"""Shorter lines state nothing [characters]."""
+
 ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """Colours and other control sequences of a terminal, and control characters other than line ends and tabs."""
 
@@ -30,8 +33,20 @@ class Line:
     text: str
 
 
-def lines_of(text: str) -> tuple[Line, ...]:
-    """Lines of a text that hold anything, escapes removed, each at most `WIDEST` characters.
+@dataclass(frozen=True)
+class Log:
+    """Lines of a text, and all of them as one text, to see quickly whether a phrase is in it at all."""
+
+    lines: tuple[Line, ...]
+    whole: str
+
+    def holding(self, phrases: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of some phrases that are anywhere in the text."""
+        return tuple(phrase for phrase in phrases if phrase in self.whole)
+
+
+def log_of(text: str) -> Log:
+    """Lines of a text that could state something, escapes removed, each at most `WIDEST` characters.
 
     Raises:
         InputError: for more than `LIMIT`.
@@ -39,12 +54,15 @@ def lines_of(text: str) -> tuple[Line, ...]:
     if len(text) > LIMIT or len(text.encode("utf-8", "surrogatepass")) > LIMIT:
         allowed = f"must be at most {LIMIT // 2**20} MiB; paste the part from the engine's first line to its readiness"
         raise InputError((Fault("log", f"{len(text):,} characters", allowed),))
-    return tuple(_numbered(text))
+    lines = tuple(_numbered(text))
+    return Log(lines, "\n".join(line.text for line in lines))
 
 
 def _numbered(text: str) -> Iterator[Line]:
     for number, raw in enumerate(text.split("\n"), start=1):
+        if len(raw) < SHORTEST:
+            continue
         for part in BREAKS.split(raw) if "\r" in raw else (raw,):
             clean = ESCAPES.sub("", part[:WIDEST])
-            if clean.strip():
+            if len(clean) >= SHORTEST:
                 yield Line(number, clean)

@@ -14,7 +14,7 @@ from planner.errors import Fault, InputError
 from planner.logs import startup_sglang, startup_trtllm, startup_vllm
 from planner.logs.arguments import settings
 from planner.logs.facts import Fact, Found, Rule, search
-from planner.logs.lines import Line, lines_of
+from planner.logs.lines import Log, log_of
 from planner.logs.readings import MemoryTerm, StartUp, Understood
 from planner.logs.stated import Configuration, configuration
 from planner.specs.spelling import spell
@@ -76,10 +76,10 @@ class Heard:
 def looks_like_start_up(text: str) -> bool:
     """Whether a text holds an engine's statement about memory, or its failure to start; never raises."""
     try:
-        lines = lines_of(text)
+        log = log_of(text)
     except InputError:
         return False
-    return _best(lines) is not None
+    return _best(log) is not None
 
 
 def read_start_up(text: str) -> StartUp:
@@ -88,32 +88,32 @@ def read_start_up(text: str) -> StartUp:
     Raises:
         InputError: when the text is too long, or says nothing about memory that is understood.
     """
-    lines = lines_of(text)
-    best = _best(lines)
+    log = log_of(text)
+    best = _best(log)
     if best is None:
         allowed = "must hold the lines of vLLM, SGLang or TensorRT-LLM about weights and cache; none was found"
-        raise InputError((Fault("log", f"{len(lines):,} lines", allowed),))
-    return _start_up(best, lines)
+        raise InputError((Fault("log", f"{len(log.lines):,} lines", allowed),))
+    return _start_up(best, log)
 
 
-def _best(lines: tuple[Line, ...]) -> Heard | None:
+def _best(log: Log) -> Heard | None:
     """The reader that understands most memory facts; a failure alone counts for the engine whose lines are there."""
-    heard = [_heard(reader, lines) for reader in READERS]
+    heard = [_heard(reader, log) for reader in READERS]
     best = max(heard, key=lambda each: (len(each.memory), each.signed))
-    failed = best.signed and _outcome(lines)[0] != OK
+    failed = best.signed and _outcome(log)[0] != OK
     return best if best.memory or failed else None
 
 
-def _heard(reader: Reader, lines: tuple[Line, ...]) -> Heard:
-    found = search(reader.rules, lines)
-    signed = any(sign in line.text for line in lines for sign in reader.signs)
+def _heard(reader: Reader, log: Log) -> Heard:
+    found = search(reader.rules, log)
+    signed = bool(log.holding(reader.signs))
     return Heard(reader, found, reader.memory(found), signed)
 
 
-def _start_up(best: Heard, lines: tuple[Line, ...]) -> StartUp:
+def _start_up(best: Heard, log: Log) -> StartUp:
     engine = "vllm-ascend" if best.reader.engine == "vllm" and startup_vllm.ascend(best.found) else best.reader.engine
-    told = configuration(engine, lines, best.found, settings(lines))
-    outcome, at = _ended(best, lines)
+    told = configuration(engine, log, best.found, settings(log))
+    outcome, at = _ended(best, log)
     return StartUp(
         engine=engine,
         version=_version(best.found),
@@ -122,21 +122,22 @@ def _start_up(best: Heard, lines: tuple[Line, ...]) -> StartUp:
         memory=tuple((cast(MemoryTerm, fact.name), fact.value) for fact in best.memory),
         outcome=outcome,
         understood=_understood(best, told, outcome, at),
-        ignored=(*told.ignored, *_unused(best, lines)),
+        ignored=(*told.ignored, *_unused(best, log)),
     )
 
 
-def _ended(best: Heard, lines: tuple[Line, ...]) -> tuple[str, int]:
+def _ended(best: Heard, log: Log) -> tuple[str, int]:
     """As `_outcome`; a pool below zero ends a start, whether or not the text goes on to say so."""
-    outcome, at = _outcome(lines)
+    outcome, at = _outcome(log)
     pool = next((fact for fact in best.memory if fact.name == "kv_pool_bytes" and fact.value <= 0.0), None)
     return (NO_ROOM, pool.line) if pool is not None and outcome == OK else (outcome, at)
 
 
-def _outcome(lines: tuple[Line, ...]) -> tuple[str, int]:
+def _outcome(log: Log) -> tuple[str, int]:
     """How the start ended and on which line; `ok` at line 0 when nothing says otherwise."""
-    for line in reversed(lines):
-        for pattern, outcome in EVENTS:
+    present = [event for event in EVENTS if event[0].search(log.whole)]
+    for line in reversed(log.lines) if present else ():
+        for pattern, outcome in present:
             if pattern.search(line.text):
                 return outcome, line.number
     return OK, 0
@@ -169,9 +170,9 @@ def shown(name: str, value: float) -> str:
     return f"{value:,.2f} sequences" if name == "max_concurrency" else f"{value:,.0f} tokens"
 
 
-def _unused(best: Heard, lines: tuple[Line, ...]) -> tuple[str, ...]:
+def _unused(best: Heard, log: Log) -> tuple[str, ...]:
     """What is there and is not used."""
-    others = [each.name for each in READERS if each is not best.reader and _heard(each, lines).memory]
+    others = [each.name for each in READERS if each is not best.reader and _heard(each, log).memory]
     pools = [fact.value for fact in best.found.of("kv_pool_bytes") if fact.value > 0.0]
     apart = best.reader.engine != "trtllm" and pools and max(pools) > WIDE_RANKS * min(pools)
     spread = f"Pools from {shown('_bytes', min(pools))} to {shown('_bytes', max(pools))} are printed; " if apart else ""

@@ -25,7 +25,7 @@ RULES: Final[tuple[Rule, ...]] = (
     says("memory for KV Cache as specified", r"reserved {kv_pool_bytes} ?GiB memory for KV Cache as specified"),
     says("KV cache size:", r"KV cache size: {kv_capacity_tokens} tokens"),
     says("Maximum concurrency for", r"Maximum concurrency for {max_len} tokens per request: {max_concurrency}x"),
-    says(" blocks: ", r"# [A-Za-z]{2,12} blocks: {blocks}(?=\D|$)"),
+    says(" blocks: ", r"# (?!CPU)[A-Za-z]{2,12} blocks: {blocks}(?=\D|$)"),
     says("Graph capturing finished", r"Graph capturing finished in [0-9.]{1,8} secs?, took {graph_bytes} ?GiB"),
     says("graph pool memory", r"graph pool memory: {graph_bytes} GiB \(actual\), {graph_estimate_bytes} GiB"),
     says("graph memory: ", r"Estimated (?:CUDA|NPU|ACL) ?graph memory: {graph_estimate_bytes} GiB"),

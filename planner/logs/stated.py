@@ -12,7 +12,7 @@ from planner.catalog.models import find_model
 from planner.errors import InputError
 from planner.logs.arguments import Settings
 from planner.logs.facts import Found, number
-from planner.logs.lines import Line
+from planner.logs.lines import Log
 from planner.specs.spelling import Value, check
 
 COUNTS: Final = (
@@ -45,7 +45,10 @@ FOLDERS: Final = frozenset(
     "mnt model models nas nfs opt raid repo root scratch share shared srv storage tmp users var volume volumes weights "
     "work workspace".split()
 )
-"""First parts of `a/b` that are folders, not organisations."""
+"""First parts of `a/b` that are folders, not organisations; what holds a dot is an address or a hidden folder."""
+
+FILES: Final = (".bin", ".engine", ".gguf", ".json", ".onnx", ".plan", ".pt", ".pth", ".safetensors")
+"""Endings of files, which are not models' names."""
 
 HALF: Final = ("bfloat16", "torch.bfloat16", "float16", "torch.float16", "half", "bf16", "fp16")
 
@@ -68,21 +71,22 @@ class Configuration:
     ignored: tuple[str, ...]
 
 
-def configuration(engine: str, lines: tuple[Line, ...], found: Found, known: Settings) -> Configuration:
+def configuration(engine: str, log: Log, found: Found, known: Settings) -> Configuration:
     """Model and scenario fields that the text states."""
-    model = model_name(lines, known)
+    model = model_name(log, known)
     told = (*_counts(found, known), *_share(found, known), *_speculation(found, known))
-    layout = _layout(engine, told, lines, known)
+    layout = _layout(engine, told, log, known)
     words = (*_cache(found, known), *_weights(engine, model, found, known))
     checked = tuple(_checked(each) for each in (*layout, *words))
     fields = tuple(each for each in checked if isinstance(each, Stated))
     return Configuration(model, fields, tuple(each for each in checked if isinstance(each, str)))
 
 
-def model_name(lines: tuple[Line, ...], known: Settings) -> str:
+def model_name(log: Log, known: Settings) -> str:
     """The model as a Hugging Face id; empty when the text has none or names a folder, which is the user's own affair."""
     named = [each.text for name in MODEL for each in known.known if each.name == name]
-    told = (line.text for line in lines if any(word in line.text for word in MENTIONS))
+    mentions = log.holding(MENTIONS)
+    told = (line.text for line in log.lines if any(word in line.text for word in mentions))
     loaded = (hit[1].rstrip(".") for text in told for hit in LOADED.finditer(text))
     ids = (name for name in (*named, *loaded) if re.fullmatch(HF_ID, name) and not _folder(name))
     return next(ids, "")
@@ -91,7 +95,7 @@ def model_name(lines: tuple[Line, ...], known: Settings) -> str:
 def _folder(name: str) -> bool:
     """Whether `a/b` is a path rather than an organisation's model."""
     organisation, _, rest = name.partition("/")
-    return organisation.lower() in FOLDERS or organisation.startswith(".") or rest in (".", "..")
+    return organisation.lower() in FOLDERS or "." in organisation or rest.startswith(".") or rest.endswith(FILES)
 
 
 def _checked(stated: Stated | str) -> Stated | str:
@@ -132,11 +136,11 @@ def _speculation(found: Found, known: Settings) -> Iterator[Stated]:
         yield Stated("spec", int(steps.text), steps.line)
 
 
-def _layout(engine: str, told: tuple[Stated, ...], lines: tuple[Line, ...], known: Settings) -> Iterator[Stated | str]:
+def _layout(engine: str, told: tuple[Stated, ...], log: Log, known: Settings) -> Iterator[Stated | str]:
     """Degrees as the planner counts them: SGLang's TP holds its attention DP, vLLM's EP is all devices of a stage."""
     at = {each.field: each for each in told}
     tp, dp = (int(at[field].value or 1) if field in at else 1 for field in ("tp", "dp"))
-    ranks = _ranks(lines) if "tp" not in at else 1
+    ranks = _ranks(log) if "tp" not in at else 1
     inside = engine == "sglang" and dp > 1
     for each in told:
         if each.field == "dp" and inside and not known.says("enable_dp_attention", "True"):
@@ -154,9 +158,9 @@ def _layout(engine: str, told: tuple[Stated, ...], lines: tuple[Line, ...], know
 RANK: Final = re.compile(r"(?:\b|_)TP([0-9]{1,3})\b")
 
 
-def _ranks(lines: tuple[Line, ...]) -> int:
+def _ranks(log: Log) -> int:
     """Tensor-parallel ranks that printed something, when they are a whole power of two; 1 otherwise."""
-    seen = {int(hit[1]) for line in lines if "TP" in line.text[:100] and (hit := RANK.search(line.text[:100]))}
+    seen = {int(hit[1]) for line in log.lines if "TP" in line.text[:100] and (hit := RANK.search(line.text[:100]))}
     return len(seen) if seen == set(range(len(seen))) and len(seen) in (2, 4, 8, 16, 32) else 1
 
 
