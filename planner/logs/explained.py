@@ -33,16 +33,16 @@ FIELDS: Final[dict[Term, tuple[str, ...]]] = {
     "graph_bytes": (*WHOLE,),
     "kv_bytes_per_token": (*WHOLE, "kv", "tp", "pp", "dp", "dcp", "spec"),
     "kv_pool_bytes": (*WHOLE, "util", "max_seqs", "token_budget"),
-    "kv_capacity_tokens": (),
+    "kv_capacity_tokens": (*WHOLE, "util", "max_seqs", "token_budget"),
     "max_concurrency": ("max_len",),
 }
 """Scenario fields that move a term."""
 
-RULED: Final = ("activation_bytes", "runtime_bytes", "graph_bytes", "kv_pool_bytes")
+RULED: Final = ("activation_bytes", "runtime_bytes", "graph_bytes", "kv_pool_bytes", "kv_capacity_tokens")
 """Terms that an engine's version decides."""
 
 
-CAUSES_FIRST: Final = ("kv_pool_bytes", "activation_bytes", "runtime_bytes")
+CAUSES_FIRST: Final = ("kv_pool_bytes", "kv_capacity_tokens", "max_concurrency", "activation_bytes", "runtime_bytes")
 """Terms of which the log itself may tell the cause; only else is a field tried that it does not state."""
 
 

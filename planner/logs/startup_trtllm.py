@@ -16,6 +16,7 @@ MIB: Final = GIB / 1024.0
 
 RULES: Final[tuple[Rule, ...]] = (
     says("Loaded engine size", r"Loaded engine size: {weights_bytes} MiB", scale=MIB),
+    says("IExecutionContext creation", r"now: CPU [0-9]{1,9}, GPU {managed_bytes} \(MiB\)", scale=MIB),
     says("loading model weights", r"after loading model weights \(inside torch\)[^:]{0,60}: {weights_bytes} GiB"),
     says("execution context memory", r"Allocated {activation_bytes} MiB for execution context memory", scale=MIB),
     says(
@@ -46,10 +47,11 @@ SIGNS: Final = ("TensorRT-LLM", "TRT-LLM", "[TRT]", "[MemUsageChange]", "trtllm"
 def memory(found: Found) -> tuple[Fact, ...]:
     """Memory facts: the fullest rank's weights, the tightest rank's final cache.
 
-    A cache is allocated twice, small for a trial run and then in full: a rank's last line counts.
+    TensorRT's own allocations are an engine's weights where the size of the engine is not printed. A cache is allocated
+    twice, small for a trial run and then in full: a rank's last line counts.
     """
     told = (
-        found.largest("weights_bytes"),
+        found.largest("weights_bytes") or renamed(found.largest("managed_bytes"), "weights_bytes"),
         found.largest("activation_bytes"),
         _final(found.of("kv_pool_bytes")) or renamed(_final(found.of("available_bytes")), "kv_pool_bytes"),
         _final(found.of("kv_capacity_tokens")),

@@ -206,8 +206,8 @@ def _quotient(at: Puzzle, terms: tuple[Term, ...]) -> Iterator[str]:
     base = at.case.held(at.case.scenario)
     known = [told for term in terms if (told := at.case.told(term)) is not None]
     apart = [told.term for told in known if base is not None and not told.agrees(base.of(told.term))]
-    if apart and len(known) == len(terms):
-        yield words.follows_from_terms(tuple(apart))
+    if len(known) == len(terms):
+        yield words.follows_from_terms(tuple(apart or terms))
 
 
 def _near(value: float, target: float, share: float = NEAR) -> bool:

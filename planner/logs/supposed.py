@@ -40,6 +40,7 @@ MENUS: Final[dict[str, tuple[Value, ...]]] = {
     "weights": options_of(WeightPrecision),
     "kv": options_of(CachePrecision),
     "tp": DEGREES,
+    "pp": DEGREES,
     "spec": (0, 1),
     "util": SHARES,
     "max_seqs": SEATS,
@@ -190,6 +191,11 @@ def stated(logged: tuple[tuple[str, Value], ...], fields: tuple[str, ...]) -> It
         yield Supposition(told, logged=True)
 
 
+def own_drafter(scenario: Scenario) -> bool:
+    """Whether the model has layers of its own that draft; the size of any other draft model is the user's guess."""
+    return bool(resolve(scenario).model.mtp)
+
+
 def menus(scenario: Scenario, logged: tuple[tuple[str, Value], ...], fields: tuple[str, ...]) -> Iterator[Supposition]:
     """One field of a menu that the log does not state, alone and with all that it states."""
     told = tuple((field, value) for field, value in logged if field in fields)
@@ -198,7 +204,7 @@ def menus(scenario: Scenario, logged: tuple[tuple[str, Value], ...], fields: tup
         (field, value)
         for field in fields
         for value in MENUS.get(field, ())
-        if field not in known and value != getattr(scenario, field)
+        if field not in known and value != getattr(scenario, field) and (field != "spec" or own_drafter(scenario))
     ]
     yield from (Supposition((each,)) for each in single)
     if told:

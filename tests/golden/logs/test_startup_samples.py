@@ -76,7 +76,7 @@ MEMORY: dict[str, dict[str, float]] = {
     },
     "sglang-dsv4-pro-no-room": {"weights_bytes": 125.65},
     "sglang-mamba-48-slots": {"kv_pool_bytes": 2 * 19.98, "kv_capacity_tokens": 2_618_868},
-    "trtllm-0.8-llama-7b": {"kv_pool_bytes": 69_524_783_104 / GIB, "kv_capacity_tokens": 132_608},
+    "trtllm-0.8-llama-7b": {"weights_bytes": 6683 / 1024, "kv_pool_bytes": 69_524_783_104 / GIB, "kv_capacity_tokens": 132_608},
     "trtllm-memory-guide": {
         "weights_bytes": 6695 / 1024, "activation_bytes": 1134.01 / 1024, "kv_pool_bytes": 63.44,
         "kv_capacity_tokens": 259_840, "total_bytes": 79.10,
