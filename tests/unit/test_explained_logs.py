@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -313,3 +314,24 @@ def test_a_log_of_another_engine_changes_it() -> None:
     start = replace(read_start_up(log(14.96, 50.0, TOKEN)), engine="sglang")
     taken = scenario_from(start, LLAMA)
     assert (taken.scenario.engine, taken.changed) == ("sglang", ("engine",))
+
+
+# --- whatever a log says -----------------------------------------------------------------------------
+
+
+def test_any_log_against_any_plan_gives_sentences() -> None:
+    """Every sample against plans of other models, engines and devices, the textbook's and one that does not fit."""
+    samples = sorted((Path(__file__).parents[1] / "golden" / "logs" / "startup").glob("*.log"))
+    starts = [read_start_up(path.read_text(encoding="utf-8")) for path in samples]
+    scenarios = (
+        Scenario(model="deepseek-v3", gpu="h200-sxm", tp=8, weights="fp8-block", engine="sglang"),
+        Scenario(model="gemma-3-27b", gpu="l40s", tp=2, engine="trtllm", weights="fp8", profile="textbook"),
+        Scenario(model="llama-3.1-70b", gpu="t4", prefill="disaggregated"),
+    )
+    for at, start in enumerate(starts):
+        scenario = scenarios[at % len(scenarios)]
+        found = contradictions(start, plan_of(scenario))
+        assert [each.term for each in found if each.agrees != (each.suggestion == "")] == []
+        assert max((len(each.suggestion) for each in found), default=0) <= 400
+        taken = scenario_from(start, scenario)
+        assert (taken.scenario == scenario) == (taken.changed == ())

@@ -247,3 +247,14 @@ def test_quantisation_is_read_with_the_model() -> None:
         read = read_start_up(line.format(model, quantisation) + "\nModel loading took 8.80 GiB")
         assert dict(read.stated)["weights"] == weights
         assert read.version == "0.11.0"
+
+
+def test_a_log_pasted_as_one_line_is_read_whole() -> None:
+    text = (
+        "(Worker_TP0 pid=1) Available KV cache memory: 5.20 GiB (Worker_TP1 pid=2) Available KV cache memory: 5.10 GiB "
+        "(EngineCore pid=3) GPU KV cache size: 41,776 tokens, Maximum concurrency for 4,096 tokens per request: 10.20x"
+    )
+    found = dict(read_start_up(text).memory)
+    assert found == {
+        "kv_pool_bytes": pytest.approx(5.10 * GIB), "kv_capacity_tokens": 41_776.0, "max_concurrency": 10.20,
+    }  # fmt: skip
