@@ -320,8 +320,8 @@ def test_a_log_of_another_engine_changes_it() -> None:
 
 
 def test_any_log_against_any_plan_gives_sentences() -> None:
-    """Every sample against plans of other models, engines and devices, the textbook's and one that does not fit."""
-    samples = sorted((Path(__file__).parents[1] / "golden" / "logs" / "startup").glob("*.log"))
+    """Every second sample against plans of other models, engines and devices, the textbook's and one that does not fit."""
+    samples = sorted((Path(__file__).parents[1] / "golden" / "logs" / "startup").glob("*.log"))[::2]
     starts = [read_start_up(path.read_text(encoding="utf-8")) for path in samples]
     scenarios = (
         Scenario(model="deepseek-v3", gpu="h200-sxm", tp=8, weights="fp8-block", engine="sglang"),
