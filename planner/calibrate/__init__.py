@@ -1,0 +1,1 @@
+"""What a user's own measurements say: read, compared with the plan, and turned into a small correction of it."""
