@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from planner.calibrate.constants import Constants, Parts, constants_of, parts_of
+from planner.calibrate.constants import NONE, Parts, constants_of, parts_of
 from planner.case_words import CaseError, Row, number
 from planner.errors import HeadroomError
 from planner.predict_serving import _planned
+from planner.setting import Setting
 
 TIER: Final = "T1"
 """Rows that state everything a prediction needs."""
@@ -47,12 +49,27 @@ class Given:
 
 
 @dataclass(frozen=True)
-class _Point:
-    """One row of a curve: concurrency, TPOT in parts, TPOT predicted and measured [s]."""
+class CurvePoint:
+    """One row of a curve: how it ran (setting, batch, concurrency), TPOT predicted and measured [s]."""
 
+    setting: Setting
+    batch: float
     concurrency: float
-    parts: Parts
+    predicted: float
     measured: float
+
+    @cached_property
+    def parts(self) -> Parts:
+        """Its TPOT in parts; worked out only where three constants are fitted."""
+        return parts_of(self.setting, self.batch, self.predicted)
+
+    @property
+    def whole(self) -> Parts:
+        """Its TPOT in one part, which is all that a scale needs."""
+        return Parts(self.predicted, 0.0, 0.0)
+
+
+Curve: TypeAlias = tuple[CurvePoint, ...]
 
 
 def error_given(rows: Sequence[Row], how_many: int) -> Given:
@@ -62,49 +79,54 @@ def error_given(rows: Sequence[Row], how_many: int) -> Given:
         rows: table of served points; a curve is the T1 rows of one configuration that can be predicted.
         how_many: 1 or 3.
     """
+    return error_of(tuple(curves(rows)), how_many)
+
+
+def error_of(found: Sequence[Curve], how_many: int) -> Given:
+    """As `error_given`, for curves that are already predicted."""
     before, after, ratios = [], [], []
-    for curve in _curves(rows, FEWEST[how_many], parted=how_many > 1):
-        chosen = _chosen(len(curve), how_many)
-        known = [curve[at] for at in chosen]
-        by = constants_of([p.parts for p in known], [p.measured for p in known], [p.concurrency for p in known])
-        others = [point for at, point in enumerate(curve) if at not in chosen]
-        plain = np.array([point.measured / point.parts.tpot(Constants()) for point in others])
-        fitted = np.array([point.measured / point.parts.tpot(by) for point in others])
+    for curve in found:
+        if len(curve) < FEWEST[how_many]:
+            continue
+        plain, fitted = _others(curve, how_many)
         before.append(np.mean(np.abs(1.0 / plain - 1.0)))
         after.append(np.mean(np.abs(1.0 / fitted - 1.0)))
         ratios += fitted.tolist()
     low, high = np.quantile(ratios, (0.1, 0.9)).tolist()
-    return Given(
-        how_many, len(after), len(ratios), float(np.median(before)), float(np.median(after)), low, high, tuple(ratios)
-    )
+    errors = float(np.median(before)), float(np.median(after))
+    return Given(how_many, len(after), len(ratios), *errors, low, high, tuple(ratios))
 
 
-def _chosen(points: int, how_many: int) -> tuple[int, ...]:
-    """Which points of a curve are given."""
-    middle = points // 2
-    return (middle,) if how_many == 1 else (0, middle, points - 1)
+def _others(curve: Curve, how_many: int) -> tuple[np.ndarray, np.ndarray]:
+    """Measured over predicted TPOT at the points that are not given, without and with a correction by the given ones."""
+    parts = [point.whole if how_many == 1 else point.parts for point in curve]
+    chosen = (len(curve) // 2,) if how_many == 1 else (0, len(curve) // 2, len(curve) - 1)
+    known = [curve[at] for at in chosen]
+    by = constants_of([parts[at] for at in chosen], [p.measured for p in known], [p.concurrency for p in known])
+    rest = [at for at in range(len(curve)) if at not in chosen]
+    measured = np.array([curve[at].measured for at in rest])
+    plain, fitted = (measured / np.array([parts[at].tpot(each) for at in rest]) for each in (NONE, by))
+    return plain, fitted
 
 
-def _curves(rows: Sequence[Row], fewest: int, *, parted: bool) -> Iterator[list[_Point]]:
-    """Curves with enough points, each by concurrency; only where three points are given are parts worked out."""
+def curves(rows: Sequence[Row]) -> Iterator[Curve]:
+    """Curves of a table with a point to spare, each by concurrency."""
     grouped: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         if row["tier"] == TIER and row["config_id"] and number(row, "tpot_best_ms"):
             grouped[row["config_id"]].append(row)
     for members in grouped.values():
-        if len(members) >= fewest:
-            found = [point for row in members if (point := _point(row, parted=parted)) is not None]
-            if len(found) >= fewest:
-                yield sorted(found, key=lambda point: point.concurrency)
+        if len(members) >= FEWEST[1]:
+            yield tuple(sorted(_points(members), key=lambda point: point.concurrency))
 
 
-def _point(row: Row, *, parted: bool) -> _Point | None:
-    """A row as a point of its curve; None where it cannot be predicted."""
-    try:
-        plans, setting, _ = _planned(row)
-    except (CaseError, HeadroomError):
-        return None
-    whole = float(plans.tpot_ms[0]) * 1e-3
-    parts = parts_of(setting, float(plans.batch[0]), whole) if parted else Parts(whole, 0.0, 0.0)
-    concurrency = number(row, "concurrency_eff", "concurrency") or 0.0
-    return _Point(concurrency, parts, (number(row, "tpot_best_ms") or 0.0) * 1e-3)
+def _points(rows: Sequence[Row]) -> Iterator[CurvePoint]:
+    """The rows that can be predicted, at the batch that really runs."""
+    for row in rows:
+        try:
+            plans, setting, _ = _planned(row)
+        except (CaseError, HeadroomError):
+            continue
+        batch, predicted = float(plans.batch[0]), float(plans.tpot_ms[0]) * 1e-3
+        concurrency = number(row, "concurrency_eff", "concurrency") or batch
+        yield CurvePoint(setting, batch, concurrency, predicted, (number(row, "tpot_best_ms") or 0.0) * 1e-3)
