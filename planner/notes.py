@@ -180,7 +180,8 @@ def _calibration(setting: Setting) -> list[Note]:
     made, here = correction_in(asked.x), subject_of(asked)
     if not made.subject.meets(here):
         return [Note("calibration_elsewhere", not_applied(made, here), "profile")]
-    return [Note("calibrated", " ".join(notes_of(made, here)), "profile")]
+    elsewhere = "Variants with another model, accelerator, engine or weight precision are not calibrated."
+    return [Note("calibrated", " ".join((*notes_of(made, here), elsewhere)), "profile")]
 
 
 def _unused(setting: Setting) -> tuple[tuple[str, str, str, bool], ...]:

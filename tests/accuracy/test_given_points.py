@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.calibrate.given_points import Given, curves, error_of
+from planner.calibrate.report import given_text
 from planner.catalog.calibrated import band_after
 from planner.predict import read_table
 
@@ -31,3 +32,9 @@ def test_the_other_points_of_a_curve_are_near(given: dict[int, Given], points: i
 @pytest.mark.parametrize("points", [1, 3])
 def test_stated_bands_hold_four_fifths_of_the_other_points(given: dict[int, Given], points: int) -> None:
     assert 0.75 <= given[points].within(*band_after(points)) <= 0.85
+
+
+def test_what_giving_points_does_is_said_in_a_sentence(given: dict[int, Given]) -> None:
+    said = given_text(given[3])
+    assert f"within {given[3].after:.1%}" in said
+    assert "the lowest, the middle and the highest" in said
