@@ -65,7 +65,7 @@ def _custom(s: Scenario) -> Iterator[Fault]:
     if s.model == "custom" and s.x is None:
         yield Fault("x", "empty", "must hold the custom model's token when model = custom")
     if s.profile == "custom" and s.x is None and s.model != "custom":
-        yield Fault("x", "empty", "must hold a calibration's token when profile = custom")
+        yield Fault("profile", "custom", "needs a calibration's token in x (it is empty)")
     if "custom" not in (s.model, s.profile) and s.x is not None:
         only = f"allowed only with model = custom (it is {s.model}) or profile = custom (it is {s.profile})"
         yield Fault("x", shown(s.x), only)

@@ -101,7 +101,6 @@ def test_a_token_of_a_model_alone_means_what_it_meant() -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("profile=custom", "calibration's token"),
         ("model=custom", "model's token"),
         (f"x={written()}", "allowed only with"),
         (f"profile=textbook&x={written()}", "allowed only with"),
@@ -112,6 +111,11 @@ def test_a_token_of_a_model_alone_means_what_it_meant() -> None:
 )
 def test_each_choice_needs_its_part_of_the_token(query: str, said: str) -> None:
     assert said in refusal(query)
+
+
+def test_a_calibrated_profile_without_a_token_is_refused() -> None:
+    with pytest.raises(LinkError, match="needs a calibration's token"):
+        from_link("profile=custom")
 
 
 def test_a_scenario_made_without_a_link_is_refused_where_it_is_resolved() -> None:

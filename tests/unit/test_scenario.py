@@ -120,7 +120,7 @@ def test_names_hold_nothing_that_another_program_could_run(name: str) -> None:
         ({"prefill": "disaggregated", "decode_workers": 2, "fix_replicas": 3}, "decode_workers"),
         ({"model": "custom"}, "x"),
         ({"x": "1abc"}, "x"),
-        ({"profile": "custom"}, "x"),
+        ({"profile": "custom"}, "profile"),
         ({"v": 2}, "v"),
     ],
 )
