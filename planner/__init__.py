@@ -1,6 +1,7 @@
 """Headroom: how many requests fit, at what latency, on how many GPUs, for how many dollars a good token."""
 
 from planner import optimise
+from planner.calibrate.correction import calibrate
 from planner.catalog.scenarios import load_preset
 from planner.evaluate import evaluate
 from planner.explain import explain
@@ -11,6 +12,7 @@ from planner.specs.scenario import Scenario
 
 __all__ = [
     "Scenario",
+    "calibrate",
     "evaluate",
     "explain",
     "from_csv",

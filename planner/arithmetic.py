@@ -180,9 +180,9 @@ def _after(worked: tuple[Worked, ...], names: Collection[str], total: Worked) ->
 
 
 def _seconds_sum(operators: Sequence[Timed], setting: Setting) -> Worked:
-    """Operators clocked one by one: launches times seconds of each, added up."""
+    """Operators clocked one by one: launches times seconds of each, as calibrated, added up."""
     seconds = [_first(launch_seconds(operator.entry.work, setting.profile)) for operator in operators]
-    lines, total = _products(operators, seconds)
+    lines, total = _products(operators, seconds, setting.profile.scale)
     return _sum(pass_seconds, "s", lines, total)
 
 
@@ -196,14 +196,16 @@ def _textbook_sum(operators: Sequence[Timed], setting: Setting) -> Worked:
     return Worked(_formula_of(pass_seconds, "s"), (*compute, first, *memory, second))
 
 
-def _products(operators: Sequence[Timed], seconds: Sequence[float]) -> tuple[list[Line], float]:
-    """Launches times seconds of each operator, and their sum."""
+def _products(operators: Sequence[Timed], seconds: Sequence[float], scale: float = 1.0) -> tuple[list[Line], float]:
+    """Launches times seconds of each operator, times the calibration's factor where there is one, and their sum."""
     lines, total = [], 0.0
+    expression = "launches * seconds" if scale == 1.0 else "launches * seconds * calibration"
+    factor = "" if scale == 1.0 else f" * {number(scale)}"
     for operator, each in zip(operators, seconds, strict=True):
         launches = _first(operator.entry.work.launches)
-        numbers = f"{number(launches)} * {number(each)}"
-        lines.append(Line(operator.entry.name, "launches * seconds", numbers, number(launches * each), "s"))
-        total += launches * each
+        numbers, taken = f"{number(launches)} * {number(each)}{factor}", launches * scale * each
+        lines.append(Line(operator.entry.name, expression, numbers, number(taken), "s"))
+        total += taken
     return lines, total
 
 

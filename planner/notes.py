@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from planner.catalog.calibration import correction_in
 from planner.catalog.prices import default_price
 from planner.doubts import Curve, doubts
 from planner.nearest import nearest_fit
 from planner.plan import Note, Plans
 from planner.rows import OVER_POOL, OVER_SEATS
-from planner.setting import Setting
+from planner.setting import Setting, subject_of
+from planner.specs.correction import CALIBRATED, not_applied, notes_of
 from planner.specs.scenario import Scenario
 from planner.technique_notes import technique_notes
 from planner.units import GIB
@@ -157,6 +159,7 @@ def _scope(setting: Setting) -> tuple[Note, ...]:
             "Textbook profile: ideal rooflines and marketing memory, to reproduce the source articles; not for budgets."
         )
         found.append(Note("textbook", text, "profile"))
+    found += _calibration(setting)
     if setting.model.vision_params is None:
         text = "This model has a vision tower of unknown size: weights are a lower bound."
         found.append(Note("vision_unknown", text, "model"))
@@ -167,6 +170,18 @@ def _scope(setting: Setting) -> tuple[Note, ...]:
         )
         found.append(Note("unsourced", text, "model"))
     return tuple(found)
+
+
+def _calibration(setting: Setting) -> list[Note]:
+    """Whether the calibration that the scenario carries is used, and where it was made."""
+    asked = setting.scenario
+    if asked.profile != CALIBRATED or asked.x is None:
+        return []
+    made, here = correction_in(asked.x), subject_of(asked)
+    if not made.subject.meets(here):
+        return [Note("calibration_elsewhere", not_applied(made, here), "profile")]
+    elsewhere = "Variants with another model, accelerator, engine or weight precision are not calibrated."
+    return [Note("calibrated", " ".join((*notes_of(made, here), elsewhere)), "profile")]
 
 
 def _unused(setting: Setting) -> tuple[tuple[str, str, str, bool], ...]:

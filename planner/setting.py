@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.catalog.accelerators import accelerator
+from planner.catalog.calibration import correction_in
 from planner.catalog.custom import custom_model
 from planner.catalog.engines import engine
 from planner.catalog.models import model
@@ -23,6 +24,7 @@ from planner.serving.decode import Decoding
 from planner.serving.prefill import Prompt, prompt
 from planner.serving.speculative import Draft
 from planner.specs.accelerator import Accelerator, DefaultPrice, Price
+from planner.specs.correction import CALIBRATED, Subject, corrected
 from planner.specs.engine import Engine
 from planner.specs.model import ModelSpec
 from planner.specs.precision import CACHE
@@ -96,6 +98,7 @@ def resolve(scenario: Scenario) -> Setting:
     Raises:
         CatalogueError: for an id that the catalogue does not hold.
         ModelConfigError: for a custom model that cannot be sized.
+        InputError: for a custom model or a calibration that its token does not hold.
     """
     spec = custom_model(scenario.x) if scenario.model == "custom" and scenario.x else model(scenario.model)
     gpu = accelerator(scenario.gpu)
@@ -106,7 +109,7 @@ def assemble(
     scenario: Scenario, spec: ModelSpec, gpu: Accelerator, rules: Engine, engine_version: str | None = None
 ) -> Setting:
     """A setting from resolved objects (measurement tables name versions and shapes that no scenario field holds)."""
-    clock = profile(scenario.profile, gpu, scenario.engine, engine_version=engine_version)
+    clock = clock_of(scenario, gpu, engine_version)
     convention = conventions(scenario.profile)
     cache = CACHE[scenario.kv]
     routing = Routing(scenario.imbalance, clock.expert_popularity, float(scenario.redundant))
@@ -145,6 +148,25 @@ def assemble(
         engine_version=engine_version,
     )
     return replace(setting, pool=prefill_pool(setting))
+
+
+def clock_of(scenario: Scenario, gpu: Accelerator, engine_version: str | None = None) -> Profile:
+    """The law constants of a scenario on an accelerator, corrected where its calibration was made for this.
+
+    Raises:
+        CatalogueError: as `planner.catalog.profiles.profile`.
+        InputError: when profile = custom and the scenario's token holds no calibration.
+    """
+    plain = profile(scenario.profile, gpu, scenario.engine, engine_version=engine_version)
+    if scenario.profile != CALIBRATED or scenario.x is None:
+        return plain
+    return corrected(plain, correction_in(scenario.x), subject_of(scenario))
+
+
+def subject_of(scenario: Scenario) -> Subject:
+    """What a benchmark of this scenario measures."""
+    s = scenario
+    return Subject(s.model, s.gpu, s.engine, s.weights, s.kv, s.tp, s.pp, s.dp, s.ep)
 
 
 def reclocked(setting: Setting, change: Callable[[Profile], Profile]) -> Setting:

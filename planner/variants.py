@@ -200,12 +200,12 @@ def step_seconds(scenario: Scenario, step: Pass) -> Column:
 def step_sides(scenario: Scenario, step: Pass) -> tuple[Column, Column]:
     """Seconds that a step would take were it only to compute, and were it only to move bytes."""
     setting, timed = _clocked(untimed(scenario))
-    compute, memory = np.zeros(1), np.zeros(1)
+    compute, memory, scale = np.zeros(1), np.zeros(1), setting.profile.scale
     for entry in forward.forward(timed.placed, step):
         if entry.work.kind not in (*LINK_KINDS, "host"):
             flops, moved, _ = terms(entry.work, setting.profile)
-            compute = compute + entry.work.launches * flops
-            memory = memory + entry.work.launches * moved
+            compute = compute + scale * entry.work.launches * flops
+            memory = memory + scale * entry.work.launches * moved
     return compute, memory
 
 

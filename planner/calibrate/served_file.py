@@ -23,7 +23,8 @@ SMALLEST_GROUP: Final = 10
 """Groups of fewer configurations have no band of their own and no line in the table of errors."""
 LOW, HIGH = 0.1, 0.9
 NAME: Final = "served.toml"
-HEADER: Final = """# Serving constants as fitted to presets/measurements/serving.csv; `python -m planner calibrate --serving` wrote this.
+HEADER: Final = """# Serving constants as fitted to presets/measurements/serving.csv,
+# written by `python -m planner calibrate --serving`.
 # `start` is the belief before the fit; `range` spans the fits that each left out one pair of model and accelerator
 # family. Factors of single kernels multiply their time. Errors are per configuration; `out_of_fold` predicts each pair
 # by a fit without it. Bands hold 80 % of measured over predicted, out of fold.

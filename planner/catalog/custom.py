@@ -1,13 +1,15 @@
-"""A model of one's own inside a link: `x` holds the text of its config.json (`planner.catalog.packed`)."""
+"""A model of one's own inside a link: `x` holds the text of its config.json, alone or beside a calibration."""
 
 from __future__ import annotations
 
 import json
 from functools import lru_cache
 
+from planner.catalog.calibration import correction_in, model_text_in
 from planner.catalog.hf_config import model_from_json
-from planner.catalog.packed import DECODE_LIMIT, TOKEN_VERSION, packed, refused, unpacked
+from planner.catalog.packed import DECODE_LIMIT, TOKEN_VERSION, packed, refused
 from planner.errors import Fault, InputError, ModelConfigError
+from planner.specs.correction import CALIBRATED
 from planner.specs.fields import shown
 from planner.specs.model import ModelSpec
 from planner.specs.scenario import Scenario
@@ -33,9 +35,9 @@ def decode_custom(x: str) -> str:
     """The text of the config.json that a token holds.
 
     Raises:
-        InputError: when the token is of another version, damaged, or holds too much.
+        InputError: when the token is of another version, damaged, holds too much or no model.
     """
-    return unpacked(x, "x", "configuration")
+    return model_text_in(x)
 
 
 @lru_cache(maxsize=32)
@@ -43,18 +45,21 @@ def custom_model(x: str) -> ModelSpec:
     """The model that a token describes.
 
     Raises:
-        InputError: when the token is damaged.
+        InputError: when the token is damaged or holds no model.
         ModelConfigError: when the configuration cannot be sized truthfully.
     """
     return model_from_json(decode_custom(x), source="configuration in the link")
 
 
 def custom_fault(scenario: Scenario) -> Fault | None:
-    """Why a scenario's custom model cannot be used; None when it can, or when there is none."""
+    """Why a scenario's custom model or calibration cannot be used; None when they can, or when there is none."""
     if scenario.x is None:
         return None
     try:
-        custom_model(scenario.x)
+        if scenario.model == "custom":
+            custom_model(scenario.x)
+        if scenario.profile == CALIBRATED:
+            correction_in(scenario.x)
     except InputError as error:
         return error.faults[0]
     except ModelConfigError as error:

@@ -21,6 +21,7 @@ from planner.catalog.links import UNKNOWN_DOMAIN, free_links, links
 from planner.catalog.profile_records import Borrower, Era, Serving, has_kernels, kernels, textbook
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator
+from planner.specs.correction import CALIBRATED
 from planner.specs.profile import Law, Profile
 
 
@@ -29,7 +30,8 @@ def profile(profile_id: str, accelerator: Accelerator, engine_id: str, *, engine
     """All constants of one profile on one accelerator under one engine.
 
     Args:
-        profile_id: `measured`, `textbook`, or `article` (the article's own tables; no scenario names it).
+        profile_id: `measured`, `textbook`, or `article` (the article's own tables; no scenario names it). A `custom`
+            profile starts from the measured constants; `specs.correction.corrected` puts the correction on them.
         accelerator: the accelerator planned for.
         engine_id: `vllm`, `sglang`, `trtllm` or `vllm-ascend`.
         engine_version: version of the engine; None = current, without the costs of any past version.
@@ -41,9 +43,9 @@ def profile(profile_id: str, accelerator: Accelerator, engine_id: str, *, engine
         return _textbook(accelerator)
     if profile_id == "article":
         return article(accelerator)
-    if profile_id == "measured":
+    if profile_id in ("measured", CALIBRATED):
         return measured(accelerator, engine_id, engine_version, serving())
-    raise CatalogueError(f"profile {profile_id}: there are measured, textbook and article")
+    raise CatalogueError(f"profile {profile_id}: there are measured, textbook, article and custom")
 
 
 @cache

@@ -16,6 +16,7 @@ from planner.physics.passes import Pass
 from planner.serving.decode import Clock
 from planner.setting import Setting
 from planner.specs.collective import CollectiveLaw
+from planner.specs.correction import CALIBRATED
 from planner.specs.links import ExchangeLaw, Links
 from planner.specs.profile import Law, Profile
 from planner.work import ONE, ZERO
@@ -105,7 +106,7 @@ def constants(setting: Setting, clock: Clock) -> Iterator[Moved]:
         yield _whole()
     kinds = list(dict.fromkeys(_kinds(setting, clock)))
     yield from (_kernel(kind, precision) for kind, precision in kinds if kind in KERNELS)
-    if setting.profile.id != "measured":
+    if setting.profile.id not in ("measured", CALIBRATED):
         return
     present = {kind for kind, _ in kinds}
     yield from (_floor(name, part) for name, part in FLOORS.items() if present & set(part))

@@ -61,10 +61,11 @@ def _workers(s: Scenario) -> Iterator[Fault]:
 
 
 def _custom(s: Scenario) -> Iterator[Fault]:
-    """A custom model comes with its token, and a token with something to describe."""
-    if s.profile == "custom":
-        yield Fault("profile", "custom", "calibration tokens are not supported yet: must be measured or textbook")
+    """A custom model or a calibration comes with its token, and a token with something to describe."""
     if s.model == "custom" and s.x is None:
         yield Fault("x", "empty", "must hold the custom model's token when model = custom")
-    if s.model != "custom" and s.x is not None:
-        yield Fault("x", shown(s.x), f"allowed only with model = custom (it is {s.model})")
+    if s.profile == "custom" and s.x is None and s.model != "custom":
+        yield Fault("profile", "custom", "needs a calibration's token in x (it is empty)")
+    if "custom" not in (s.model, s.profile) and s.x is not None:
+        only = f"allowed only with model = custom (it is {s.model}) or profile = custom (it is {s.profile})"
+        yield Fault("x", shown(s.x), only)

@@ -69,7 +69,7 @@ class Scenario(Checked):
     engine: EngineId = "vllm"
     """Serving engine."""
     profile: ProfileId = "measured"
-    """Speed law: fitted to measured kernels, or as the source articles state it."""
+    """Speed law: fitted to measured kernels, as the source articles state it, or calibrated by a benchmark (`custom`)."""
     weights: WeightPrecision = "bf16"
     """Precision of the linear layers' weights."""
     kv: CachePrecision = "bf16"
@@ -151,7 +151,7 @@ class Scenario(Checked):
     lang: Language | None = None
     """Language of the page; empty = the browser's."""
     x: Token | None = None
-    """Custom model: one versioned token, made by `share.encode_custom`."""
+    """Custom model, calibration or both: one versioned token, made by `encode_custom` or `encode_calibration`."""
 
     @classmethod
     def faults(cls, error: ValidationError) -> tuple[Fault, ...]:

@@ -6,12 +6,14 @@ from typing import Final
 
 import streamlit as st
 
+from planner.catalog.calibration import contents
 from planner.catalog.custom import encode_custom
 from planner.catalog.hf_config import LARGEST_FILE
 from planner.catalog.ids import CUSTOM
 from planner.errors import HeadroomError, InputError
+from planner.specs.correction import CALIBRATED
 from planner.specs.fields import shown
-from planner.ui.state import set_token
+from planner.ui.state import set_token, untouched
 from planner.ui.text import say
 
 TEXT, FILE, ERROR = "_config_text", "_config_file", "_config_error"
@@ -60,9 +62,21 @@ def _use(config: str) -> None:
     st.session_state.pop(ERROR, None)
     set_token(token)
     st.session_state["model"] = CUSTOM
+    if st.session_state.get("profile") == CALIBRATED:
+        st.session_state["profile"] = untouched("profile")
 
 
-def model_changed() -> None:
-    """A token describes nothing once another model is chosen."""
-    if st.session_state["model"] != CUSTOM:
+def speeds() -> tuple[str, ...]:
+    """Speed profiles that can be chosen; the calibrated one where the address carries a calibration."""
+    token = st.query_params.get("x")
+    try:
+        carried = token is not None and contents(token).correction is not None
+    except InputError:
+        carried = False
+    return ("measured", "textbook", CALIBRATED) if carried else ("measured", "textbook")
+
+
+def token_needed() -> None:
+    """A token describes nothing once neither the model nor the speeds are one's own."""
+    if st.session_state["model"] != CUSTOM and st.session_state.get("profile") != CALIBRATED:
         set_token(None)

@@ -76,7 +76,7 @@ def menu(
     )
 
 
-def choice(field: str, options: Sequence[Any]) -> None:
+def choice(field: str, options: Sequence[Any], on_change: Callable[[], None] | None = None) -> None:
     """One of a few, all of them visible."""
     text = describe(field)
     default = "off" if text.kind == "switch" else text.default
@@ -87,6 +87,7 @@ def choice(field: str, options: Sequence[Any]) -> None:
         required=True,
         key=field,
         help=help_of(field),
+        on_change=on_change or "rerun",
         width="stretch",
         bind=BIND,
     )

@@ -50,7 +50,7 @@ def draw(first: Scenario) -> None:
 
 def _main(first: Scenario) -> None:
     """The eight visible inputs."""
-    menu("model", (*model_ids(), CUSTOM), on_change=custom.model_changed)
+    menu("model", (*model_ids(), CUSTOM), on_change=custom.token_needed)
     menu("weights")
     menu("gpu", accelerator_ids())
     choice("tp", _degrees(first.tp))
@@ -107,7 +107,7 @@ def _promise() -> None:
 
 def _precision() -> None:
     choice("kv", describe("kv").options)
-    choice("profile", ("measured", "textbook"))
+    choice("profile", custom.speeds(), on_change=custom.token_needed)
 
 
 def _layout() -> None:

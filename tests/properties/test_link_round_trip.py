@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from planner.catalog.accelerators import accelerator_ids
+from planner.catalog.calibration import correction_in, encode_calibration
 from planner.catalog.models import model_ids
 from planner.catalog.prices import providers
 from planner.catalog.scenarios import preset_ids
@@ -15,6 +17,7 @@ from planner.errors import InputError, LinkError
 from planner.export import from_csv, from_json, to_csv, to_json
 from planner.share import from_link, from_pairs, to_link
 from planner.specs.contradictions import POOL_FIELDS
+from planner.specs.correction import Correction, Subject
 from planner.specs.scenario import SCENARIO_FIELDS, Scenario, describe
 from planner.specs.spelling import read, spell
 from tests.samples import plan
@@ -43,6 +46,23 @@ def values(field: str) -> st.SearchStrategy[Any]:
         case _:
             found = IDS[field]
     return st.none() | found if text.optional else found
+
+
+def shares(low: float, high: float) -> st.SearchStrategy[float]:
+    """Numbers as a token spells them: five digits."""
+    return st.floats(low, high).map(lambda value: float(f"{value:.5g}")).filter(lambda value: low <= value <= high)
+
+
+@st.composite
+def calibrations(draw: st.DrawFn) -> Correction:
+    """Random corrections within their bounds."""
+    subject = Subject(
+        *(draw(values(field)) for field in ("model", "gpu", "engine", "weights", "kv", "tp", "pp", "dp", "ep"))
+    )
+    times = [draw(shares(0.2, 5.0)), draw(shares(0.0, 10.0)), draw(shares(0.1, 10.0)), draw(shares(0.2, 5.0))]
+    errors = [draw(shares(0.0, 100.0)), draw(shares(0.0, 100.0))]
+    band = draw(shares(0.01, 1.0)), draw(shares(1.0, 100.0))
+    return Correction(subject, *times, draw(st.integers(1, 10_000)), *errors, band)
 
 
 @st.composite
@@ -74,6 +94,21 @@ def test_link_round_trip(scenario: Scenario, base: str) -> None:
 @settings(max_examples=60, deadline=None)
 def test_csv_round_trip(chosen: list[Scenario]) -> None:
     assert from_csv(to_csv([plan(scenario=scenario) for scenario in chosen])) == tuple(chosen)
+
+
+@given(scenarios(), calibrations())
+@settings(max_examples=100, deadline=None)
+def test_a_calibration_travels_with_any_scenario(scenario: Scenario, made: Correction) -> None:
+    own = scenario.with_(profile="custom", x=encode_calibration(made))
+    for found in (
+        from_link(to_link(own)),
+        *from_csv(to_csv([plan(scenario=own)])),
+        from_json(to_json(plan(scenario=own))),
+    ):
+        assert found == own
+        read_back = correction_in(str(found.x))
+        assert replace(read_back, host_step=made.host_step) == made
+        assert abs(read_back.host_step - made.host_step) <= 1e-4 * made.host_step
 
 
 @given(scenarios())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from planner.catalog.calibrated import band_after
 from planner.catalog.engines import engine, engine_ids
 from planner.catalog.fitted_constants import serving
 from planner.single import plan_of
@@ -52,6 +53,13 @@ def test_the_models_without_a_source_are_counted(root, limits):
     texts = [path.read_text(encoding="utf-8") for path in (root / "presets" / "models").glob("*.toml")]
     unsourced = sum("unsourced" in text for text in texts)
     assert f"| {unsourced} of {len(texts)} models have" in limits
+
+
+def test_bands_after_a_calibration_are_those_of_the_presets(limits):
+    said = chapter(limits, "How wide the error is")
+    for points in (1, 3):
+        low, high = band_after(points)
+        assert f"×{low:.2f} to ×{high:.2f}" in said
 
 
 @pytest.mark.parametrize("name", engine_ids())

@@ -293,7 +293,7 @@ def test_textbook_derates_the_910c() -> None:
 @pytest.mark.parametrize(
     ("profile_id", "device", "engine"),
     [
-        ("custom", H100, "vllm"),
+        ("calibrated", H100, "vllm"),
         ("measured", H100, "triton-server"),
         ("measured", accelerator(id="abacus"), "vllm"),
         ("measured", accelerator(id="abacus", borrows="sliderule"), "vllm"),

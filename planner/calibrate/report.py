@@ -1,0 +1,87 @@
+"""A calibration as text for a terminal: what was understood, how far the plan was off, before and after, and the link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.calibrate.correction import Fit
+from planner.calibrate.given_points import Given
+from planner.logs.readings import Benchmark, Understood
+from planner.report import table
+from planner.share import to_link
+from planner.units import show
+
+HEADER = ("point", "requests", "in tok", "out tok", "measured ms", "before ms", "off", "after ms", "off")
+
+
+def understood_text(benchmark: Benchmark) -> str:
+    """What was found in a benchmark's text, and what was there and is not used."""
+    title = f"understood: {benchmark.format}" + (f" of {benchmark.model}" if benchmark.model else "")
+    lines = [f"  {_said(each)}" for each in benchmark.understood]
+    lines += [f"  not used: {each}" for each in benchmark.ignored]
+    return "\n".join((title, *lines))
+
+
+def _said(found: Understood) -> str:
+    """One statement with its line."""
+    where = f" (line {found.line})" if found.line else ""
+    return f"{found.name}: {found.value}{where}"
+
+
+def fit_text(fit: Fit) -> str:
+    """The correction, every point before and after, what was left out, and the link that plans with it."""
+    made = fit.correction
+    low, high = made.band
+    blocks = (
+        made.note,
+        "TPOT, predicted without and with the calibration:\n" + table(HEADER, _rows(fit)).rstrip(),
+        f"median error: {made.before:.1%} before, {made.after:.1%} after",
+        f"80 % band from here on: measured TPOT is {low:.3g} to {high:.3g} times the prediction",
+        _first_token(fit),
+        *(f"Point {each.number} is left out: {each.reason}" for each in fit.left_out),
+        advice(fit),
+        f"link: {to_link(fit.scenario)}",
+    )
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _rows(fit: Fit) -> Sequence[Sequence[str]]:
+    """One row a point, by batch."""
+    return [
+        (
+            f"{p.number}", f"{p.batch:,}", f"{p.isl:,}", f"{p.osl:,}", f"{p.measured_ms:,.2f}",
+            f"{p.before_ms:,.2f}", f"{p.before:+.1%}", f"{p.after_ms:,.2f}", f"{p.after:+.1%}",
+        )
+        for p in fit.points
+    ]  # fmt: skip
+
+
+def _first_token(fit: Fit) -> str:
+    """What TTFT says, or why it says nothing."""
+    first = fit.first_token
+    if first is None:
+        return "TTFT is left to follow the scale: no point of 4 requests a replica or fewer states one."
+    before, after, measured = (show(value, "ms") for value in (first.before_ms, first.after_ms, first.measured_ms))
+    return f"TTFT of a lone request (point {first.number}): {before} before, {after} after, {measured} measured."
+
+
+def advice(fit: Fit) -> str:
+    """What another measurement would add; empty when three loads or more are known."""
+    loads = len({point.batch for point in fit.points})
+    if loads >= 3:
+        return ""
+    where = "the load that you run at" if loads == 1 else "the middle of the load range"
+    return (
+        f"{loads} load{'s' if loads > 1 else ''} measured: one factor on every time is fitted. It helps most at {where}; "
+        "three loads (low, middle, high) also tell host time and interference apart."
+    )
+
+
+def given_text(found: Given) -> str:
+    """What giving points of public curves did to the others, in one sentence."""
+    which = "the middle point" if found.given == 1 else "the lowest, the middle and the highest point"
+    return (
+        f"With {which} of each curve given, the other {found.rows:,} points of {found.curves:,} curves are predicted "
+        f"within {found.after:.1%} instead of {found.before:.1%} (mean of a curve, median over curves); "
+        f"80 % of measured over predicted TPOT lie between {found.low:.2f} and {found.high:.2f}."
+    )

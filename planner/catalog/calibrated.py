@@ -1,0 +1,48 @@
+"""How wide the error stays after a benchmark of one's own (`presets/profiles/calibrated.toml`)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from pydantic import Field
+
+from planner.catalog.profile_records import FOLDER, Record, read
+from planner.specs.collective import Tag
+
+MANY: Final = 3
+"""Points from which on three constants are fitted, and the narrower band holds."""
+
+
+class AfterRecord(Record):
+    """80 % band of measured over predicted TPOT at points that were not given."""
+
+    given: str
+    low: float = Field(gt=0, le=1)
+    high: float = Field(ge=1)
+    curves: int = Field(ge=1)
+    rows: int = Field(ge=1)
+    tag: Tag
+
+
+class CalibratedRecord(Record):
+    """`calibrated.toml`."""
+
+    id: str
+    date: str
+    source: str
+    after_one: AfterRecord
+    after_three: AfterRecord
+
+
+@cache
+def calibrated() -> CalibratedRecord:
+    """The bands that hold after a calibration."""
+    return read(FOLDER / "calibrated.toml", CalibratedRecord)
+
+
+def band_after(points: int) -> tuple[float, float]:
+    """80 % band of measured over predicted TPOT once so many points were given."""
+    found = calibrated()
+    after = found.after_three if points >= MANY else found.after_one
+    return after.low, after.high

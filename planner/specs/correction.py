@@ -1,0 +1,132 @@
+"""A correction of the measured constants by a user's own benchmark: at most three numbers for TPOT, one for TTFT."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from planner.specs.profile import Profile
+
+CALIBRATED: Final = "custom"
+"""Id of a profile that carries a correction, and of the scenario's choice of one."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was measured. Ids of the catalogue (`custom` for a model of one's own), precisions and degrees."""
+
+    model: str
+    gpu: str
+    engine: str
+    weights: str
+    kv: str
+    tp: int = 1
+    pp: int = 1
+    dp: int = 1
+    ep: int = 1
+
+    def meets(self, other: Subject) -> bool:
+        """Whether a correction made for this subject may be used on another: all but the cache and the layout agree."""
+        return self._kind == other._kind
+
+    @property
+    def _kind(self) -> tuple[str, str, str, str]:
+        return self.model, self.gpu, self.engine, self.weights
+
+    @property
+    def words(self) -> str:
+        """The subject in words."""
+        return f"{self.model} on {self.gpu} under {self.engine} with {self.weights} weights"
+
+    @property
+    def degrees(self) -> str:
+        """Cache precision and layout in words."""
+        return f"{self.kv} cache, TP {self.tp} · PP {self.pp} · DP {self.dp} · EP {self.ep}"
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What a benchmark adds to the measured constants.
+
+    Attributes:
+        subject: what it was made for.
+        scale: factor on every operator's time and on the host's.
+        host_step: time that each step takes beyond that, at least 0 [s].
+        interference: factor on what grows with the batch beside the kernels: others' prefill, host time a sequence.
+        ttft: factor on the time to first token of an idle replica, beyond what `scale` does to it.
+        points: measured points that it was fitted to.
+        before, after: median |predicted/measured − 1| of TPOT at these points, without and with it.
+        band: 80 % band of measured over predicted TPOT with it, as (low, high) factors.
+    """
+
+    subject: Subject
+    scale: float = 1.0
+    host_step: float = 0.0
+    interference: float = 1.0
+    ttft: float = 1.0
+    points: int = 1
+    before: float = 0.0
+    after: float = 0.0
+    band: tuple[float, float] = (1.0, 1.0)
+
+    @property
+    def words(self) -> str:
+        """Its numbers in words."""
+        parts = [f"every time × {self.scale:.3g}"]
+        if self.host_step:
+            parts.append(f"{self.host_step * 1e3:.3g} ms more a step")
+        if self.interference != 1.0:
+            parts.append(f"interference × {self.interference:.3g}")
+        if self.ttft != 1.0:
+            parts.append(f"first token × {self.ttft:.3g}")
+        return ", ".join(parts)
+
+    @property
+    def note(self) -> str:
+        """What a reader of a corrected plan must know."""
+        count = f"{self.points:,} measured point{'s' if self.points > 1 else ''}"
+        return f"Calibrated by {count} of {self.subject.words} ({self.subject.degrees}): {self.words}."
+
+
+def retimed(profile: Profile, scale: float, host_step: float, interference: float) -> Profile:
+    """A profile with other TPOT constants; `host_step` is what every step takes beyond its scaled time [s]."""
+    return replace(
+        profile,
+        scale=profile.scale * scale,
+        host_step=profile.host_step + host_step / scale,
+        host_sequence=profile.host_sequence * interference,
+        phi=profile.phi * interference,
+    )
+
+
+def corrected(profile: Profile, by: Correction, subject: Subject) -> Profile:
+    """The measured constants of a subject with a correction; as they are, with a note, where it was made for another."""
+    if not by.subject.meets(subject):
+        return replace(profile, notes=(*profile.notes, not_applied(by, subject)))
+    timed = retimed(profile, by.scale, by.host_step, by.interference)
+    return replace(
+        timed,
+        id=CALIBRATED,
+        ttft_fixed=profile.ttft_fixed * by.ttft,
+        ttft_factor=profile.ttft_factor * by.ttft,
+        band=by.band,
+        notes=(*profile.notes, *notes_of(by, subject)),
+    )
+
+
+def notes_of(by: Correction, subject: Subject) -> tuple[str, ...]:
+    """What is said of a correction that is used; a cache or a layout that it was not measured with is named."""
+    if by.subject == subject:
+        return (by.note,)
+    return (
+        by.note,
+        f"The calibration was not measured with {subject.degrees}: it is taken over from {by.subject.degrees}.",
+    )
+
+
+def not_applied(by: Correction, subject: Subject) -> str:
+    """What is said of a correction that is not used."""
+    return (
+        f"The calibration of {by.subject.words} is not applied to {subject.words}: "
+        "its constants and its band are the uncalibrated ones."
+    )
