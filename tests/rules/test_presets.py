@@ -78,7 +78,14 @@ FP8_OVER_BF16 = {
     "ascend-950dt": 1.89,
 }
 
-FP4_OVER_FP8 = {"rtx-5080": 4.0, "rtx-5090": 4.0, "b300-sxm": 3.11, "gb300-nvl72": 3.0, "trainium3": 1.0, "ascend-950dt": 1.94}
+FP4_OVER_FP8 = {
+    "rtx-5080": 4.0,
+    "rtx-5090": 4.0,
+    "b300-sxm": 3.11,
+    "gb300-nvl72": 3.0,
+    "trainium3": 1.0,
+    "ascend-950dt": 1.94,
+}
 
 FOREIGN = re.compile(
     r"(?<![\w./])/(work|root|home|tmp|usr|mnt|opt|var)/|\.\./shared|file:\d|file ids?\b|public file|localhost|127\.0\.0\.1"
