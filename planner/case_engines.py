@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from planner.case_words import ENGINES, engine_id
 from planner.catalog.other_engines import OtherEngine, other_engine
 from planner.catalog.profile_records import serving
 from planner.physics.weights import Formats
+from planner.plan import Plans
 from planner.setting import Setting, reclocked
 from planner.specs.model import (
     UNSPLIT,
@@ -99,6 +102,18 @@ def packed(bits: float) -> Precision:
     """A weight-only format of so many bits a weight, scales included."""
     width = bits / 8.0
     return replace(WEIGHTS["int4"], id=f"{bits:g}-bit", bytes=width, nominal_bytes=width, note="published mean bits")
+
+
+def slowed(plans: Plans, least_ms: float) -> Plans:
+    """Plans whose steps take at least so long [ms]: TPOT, its band and output follow."""
+    stretch = np.maximum(1.0, least_ms / plans.tpot_ms)  # [1]
+    return replace(
+        plans,
+        tpot_ms=plans.tpot_ms * stretch,
+        tpot_low_ms=plans.tpot_low_ms * stretch,
+        tpot_high_ms=plans.tpot_high_ms * stretch,
+        output_tok_s=plans.output_tok_s / stretch,
+    )
 
 
 def padded(model: ModelSpec, tp: int) -> ModelSpec:

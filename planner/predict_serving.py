@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from planner.candidates import candidates
-from planner.case_engines import Served, as_served, served_engine
+from planner.case_engines import Served, as_served, served_engine, slowed
 from planner.case_words import (
     CaseError,
     Row,
@@ -64,16 +64,7 @@ def predict_serving(row: Row, served: Served | None = None) -> ServingPrediction
     Raises:
         CaseError: when the row states too little, or something that is not modelled.
     """
-    engine = served or served_engine(row.get("engine", ""))
-    plans, setting, said = _planned(row, engine)
-    return _no_faster(_prediction(plans, setting, said), engine.step_floor_ms(setting.model.layers))
-
-
-def _no_faster(found: ServingPrediction, least_ms: float) -> ServingPrediction:
-    """A prediction whose steps take at least so long [ms]."""
-    if found.tpot_ms >= least_ms:
-        return found
-    return replace(found, tpot_ms=least_ms, out_tps_per_gpu=found.out_tps_per_gpu * found.tpot_ms / least_ms)
+    return _prediction(*_planned(row, served or served_engine(row.get("engine", ""))))
 
 
 def predicted_plan(row: Row) -> Plans | None:
@@ -97,7 +88,7 @@ def _planned(row: Row, served: Served) -> tuple[Plans, Setting, tuple[str, ...]]
     if running < concurrency:
         plans = _at(setting, running)
         said = (*said, f"the cache holds {held:.0f} of {concurrency:.0f} sequences")
-    return plans, setting, said
+    return slowed(plans, served.step_floor_ms(model.layers)), setting, said
 
 
 def _model(row: Row) -> ModelSpec:

@@ -1,14 +1,14 @@
 """Factors of engines that are not planned: measured over predicted under the laws of one of ours.
 
 `write_other_engines` makes `presets/profiles/other-engines.toml` from a table of served points. An engine has one factor,
-the geometric mean over its configurations; one that launches its kernels from the host (no CUDA graphs) also has a least
-time for each layer. The error is that of pairs (model family, accelerator) predicted without their own rows.
+the geometric mean over its configurations; one that launches its kernels one by one also has a least time for each layer,
+fitted with it. The error is that of pairs (model family, accelerator) predicted without their own rows.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,7 +29,7 @@ DATE: Final = "2026-11-30"
 ASSUMED_LENGTH: Final = "256"
 """Taken where a point states no length [tokens]: these are single sequences, whose step hardly depends on it."""
 
-FACTORS: Final = np.round(np.arange(0.50, 3.0, 0.01), 2)
+FACTORS: Final = np.round(np.arange(0.50, 4.0, 0.01), 2)
 FLOORS_US: Final = np.arange(0.0, 1500.0, 10.0)
 """What is tried where a factor and a floor of a layer are fitted together."""
 
@@ -40,7 +40,8 @@ class Group:
 
     Attributes:
         name, names, like, utilisation, pads_heads: as in `OtherEngine`.
-        from_host: launches every kernel from the host, so that a floor of a layer is fitted too.
+        floored: a step has a least time for each layer (kernels launched one by one from the host, or collectives of many
+            cores), which is fitted with the factor.
         of: engine whose factor it takes instead of a fit of its own, and why; empty = fitted.
     """
 
@@ -49,7 +50,7 @@ class Group:
     like: str = "vllm"
     utilisation: float | None = None
     pads_heads: bool = False
-    from_host: bool = False
+    floored: bool = False
     of: str = ""
     why: str = ""
 
@@ -58,7 +59,7 @@ GROUPS: Final = (
     Group("ATOM", ("ATOM",)),
     Group("DeepSpeed-MII", ("Deepspeed-MII",)),
     Group("ExLlamaV2", ("ExLlamaV2",), utilisation=1.0),
-    Group("llama.cpp", ("llama.cpp",), utilisation=1.0),
+    Group("llama.cpp", ("llama.cpp",), utilisation=1.0, floored=True),
     Group("LMDeploy", ("LMDeploy", "LMDeploy TurboMind")),
     Group(
         "NIM", ("NIM (TensorRT-LLM)", "TRT-LLM", "Nvidia TensorRT-LLM"), like="trtllm", of="trtllm",
@@ -69,9 +70,9 @@ GROUPS: Final = (
         why="runs models on the kernels of llama.cpp",
     ),
     Group("TGI", ("TGI", "TGI AWQ", "TGI eetq")),
-    Group("transformers-neuronx", ("transformers-neuronx",), pads_heads=True),
+    Group("transformers-neuronx", ("transformers-neuronx",), pads_heads=True, floored=True),
     Group("vLLM-TPU", ("vLLM-TPU",)),
-    Group("vLLM of 2023", ("vLLM (modified; Splitwise paper)",), from_host=True),
+    Group("vLLM of 2023", ("vLLM (modified; Splitwise paper)",), floored=True),
 )  # fmt: skip
 
 
@@ -120,7 +121,7 @@ def fitted(rows: Iterable[Row]) -> tuple[OtherEngine, ...]:
     """Every engine with its fit, by name; one of which the rows have no point is left out."""
     kept = [row for row in rows if row.get("tier") == "T1"]
     own = {group.name: fit(group, points(group, kept)) for group in GROUPS if not group.of}
-    found = (own[group.name] if not group.of else _taken(group, own.get(group.of)) for group in GROUPS)
+    found = (_taken(group, own) if group.of else own[group.name] for group in GROUPS)
     return tuple(engine for engine in found if engine is not None)
 
 
@@ -154,7 +155,7 @@ def fit(group: Group, found: Sequence[Point]) -> OtherEngine | None:
 
 def clock(group: Group, found: Sequence[Point]) -> Clock:
     """The clock that fits these points."""
-    return floored_clock(found) if group.from_host else Clock(round(float(np.exp(_mean_log(found, Clock(1.0)))), 3))
+    return floored_clock(found) if group.floored else Clock(round(float(np.exp(_mean_log(found, Clock(1.0)))), 3))
 
 
 def _mean_log(found: Sequence[Point], at: Clock) -> float:
@@ -221,10 +222,13 @@ def _engine(group: Group, at: Clock, found: Sequence[Point], error: float | None
     )
 
 
-def _taken(group: Group, lender: OtherEngine | None) -> OtherEngine:
-    """An engine that takes another's factor; 1 under the engine's own laws."""
-    plain = _engine(group, Clock(lender.factor if lender else 1.0), (), None)
-    return plain.model_copy(update={"tag": "borrowed", "source": group.why})
+def _taken(group: Group, own: Mapping[str, OtherEngine | None]) -> OtherEngine | None:
+    """An engine that takes another's clock: 1 under the laws of one of ours; None where that other has no fit."""
+    lender = own.get(group.of)
+    if group.of in own and lender is None:
+        return None
+    at = Clock(lender.factor, lender.layer_floor_us) if lender else Clock(1.0)
+    return _engine(group, at, (), None).model_copy(update={"tag": "borrowed", "source": group.why})
 
 
 def as_toml(engines: Iterable[OtherEngine]) -> str:

@@ -26,7 +26,7 @@ class OtherEngine(Record):
         name: as it is spoken of; names: as tables write it, any case.
         like: id of the engine whose laws stand in.
         factor: measured over predicted under those laws, on every operator's and the host's time.
-        layer_floor_us: what the host takes at least to launch one layer of a step [us]; 0 = hidden by CUDA graphs.
+        layer_floor_us: what one layer of a step takes at least, however fast the accelerator [us]; 0 = nothing.
         utilisation: share of memory that it may use; absent = as the engine whose laws stand in.
         pads_heads: whether it pads heads and widths that TP does not divide, where ours refuse.
         tag: `fitted` to rows of this engine, or `borrowed` from `source`.

@@ -27,7 +27,7 @@ hbm_tb_per_s = 1.0
 
 def test_the_catalogue_is_complete_and_sorted():
     ids = accelerator_ids()
-    assert len(ids) == 74
+    assert len(ids) == 77
     assert list(ids) == sorted(ids)
     for (
         expected
@@ -94,8 +94,8 @@ def test_borrowed_constants_point_at_an_accelerator_with_its_own():
 
 def test_an_accelerator_borrows_from_its_own_generation_or_the_next_that_was_timed():
     lent = {
-        "a100-80g-sxm": "v100s-32g-pcie v100-32g-sxm rtx-3070 rtx-3080 rtx-3080-ti rtx-3090-ti rtx-a6000 a40",
-        "l40s": "rtx-4000-ada rtx-5000-ada rtx-6000-ada l40 rtx-4070-ti rtx-4080 rtx-4090d",
+        "a100-80g-sxm": "v100s-32g-pcie v100-32g-sxm a10g a800-80g-sxm rtx-3070 rtx-3080 rtx-3080-ti rtx-3090-ti rtx-a6000 a40",
+        "l40s": "rtx-4000-ada rtx-5000-ada rtx-6000-ada l40 l20 rtx-4070-ti rtx-4080 rtx-4090d",
         "rtx-pro-6000-server": "gb10 rtx-5080 rtx-pro-6000-workstation",
         "h100-sxm": "mi210 mi250",
         "h200-sxm": "h200-nvl",

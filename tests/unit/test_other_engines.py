@@ -23,7 +23,7 @@ from planner.case_words import ENGINES, CaseError
 from planner.catalog.engines import engine_ids
 from planner.catalog.models import model
 from planner.catalog.other_engines import FOLDER, other_engine, other_engines, packed_bits, packed_formats
-from planner.predict_serving import ServingPrediction, predict_serving
+from planner.predict_serving import ServingPrediction, predict_serving, predicted_plan
 from planner.specs.model import DenseFFN, GroupedAttention
 
 CASE = {
@@ -32,7 +32,7 @@ CASE = {
     "concurrency": "1", "model_family": "Llama-3.x-8B", "config_id": "one",
 }  # fmt: skip
 GROUP = Group("Other", ("other",))
-FROM_HOST = Group("Eager", ("eager",), from_host=True)
+FLOORED = Group("Eager", ("eager",), floored=True)
 
 
 def point(measured: float, predicted: float, configuration: str = "a", gpu: str = "x", layers: int = 10) -> Point:
@@ -58,34 +58,39 @@ def test_the_error_leaves_whole_pairs_out() -> None:
     assert error_out_of_fold(GROUP, found[:1]) is None
 
 
-def test_a_host_that_launches_every_kernel_has_a_floor_of_a_layer() -> None:
+def test_an_engine_that_launches_kernels_one_by_one_has_a_floor_of_a_layer() -> None:
     """Ten layers: 5.6 ms however little the GPU does is 560 us a layer; above it steps take 1.5 times the prediction."""
     found = [point(5.6, 1.0), point(5.6, 2.0), point(30.0, 20.0), point(45.0, 30.0)]
-    assert clock(FROM_HOST, found) == Clock(1.5, 560.0)
+    assert clock(FLOORED, found) == Clock(1.5, 560.0)
     assert Clock(1.5, 560.0).seconds_ms(found) == pytest.approx([5.6, 5.6, 30.0, 45.0])
 
 
 def test_an_engine_without_a_point_is_not_fitted() -> None:
     assert fit(GROUP, []) is None
     names = {engine.name for engine in fitted([CASE])}
-    assert names == {"NIM", "Ollama"}
+    assert names == {"NIM"}
 
 
 def test_a_fit_is_written_and_read_back(tmp_path: Path) -> None:
-    """llama.cpp measured at three times what vLLM is predicted to take has the factor 3."""
-    plain = predicted().tpot_ms
-    table = tmp_path / "served.csv"
-    row = {**CASE, "engine": "llama.cpp", "tpot_best_ms": repr(3.0 * plain)}
+    """LMDeploy measured at three times what vLLM is predicted to take has the factor 3; other tiers do not count."""
+    table, out = tmp_path / "served.csv", tmp_path / "out.toml"
+    row = {**CASE, "engine": "LMDeploy", "tpot_best_ms": repr(3.0 * predicted().tpot_ms)}
     other = {**row, "tier": "T2", "tpot_best_ms": "1"}
     lines = [",".join(row), *(",".join(each.values()) for each in (row, other))]
     table.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    out = tmp_path / "out.toml"
     write_other_engines(str(table), str(out))
     found = {each["name"]: each for each in tomllib.loads(out.read_text(encoding="utf-8"))["engine"]}
-    assert found["llama.cpp"]["factor"] == pytest.approx(3.0, abs=1e-3)
-    assert found["llama.cpp"]["configurations"] == 1
-    assert "error" not in found["llama.cpp"]
-    assert found["Ollama"]["factor"] == found["llama.cpp"]["factor"]
+    assert set(found) == {"LMDeploy", "NIM"}
+    assert found["LMDeploy"]["factor"] == pytest.approx(3.0, abs=1e-3)
+    assert (found["LMDeploy"]["tag"], found["LMDeploy"]["configurations"]) == ("fitted", 1)
+    assert "error" not in found["LMDeploy"]
+
+
+def test_an_engine_may_take_the_clock_of_another() -> None:
+    lent, taken = other_engine("llama.cpp"), other_engine("Ollama")
+    assert lent is not None
+    assert taken is not None
+    assert (taken.factor, taken.layer_floor_us, taken.tag) == (lent.factor, lent.layer_floor_us, "borrowed")
 
 
 def test_the_shipped_preset_is_as_it_is_written() -> None:
@@ -106,7 +111,7 @@ def test_every_other_engine_stands_on_one_of_ours_and_has_names_of_its_own() -> 
 def test_another_engine_takes_its_factor_times_as_long() -> None:
     engine = other_engine("LLAMA.CPP")
     assert engine is not None
-    ours, theirs = predicted(), predicted(engine="llama.cpp")
+    ours, theirs = predicted(), predicted(engine="llama.cpp")  # 20 ms: far above the floor of its 32 layers
     assert theirs.tpot_ms == pytest.approx(engine.factor * ours.tpot_ms, rel=1e-9)
     assert theirs.source.startswith(
         f"borrowed from a100-80g-sxm; borrowed: llama.cpp clocked as vLLM × {engine.factor:g}"
@@ -119,7 +124,10 @@ def test_the_floor_of_a_layer_holds_where_the_gpu_would_be_faster() -> None:
     assert engine is not None
     at = {"model": "meta-llama/Llama-2-70b-hf", "gpu": "A100-80G-SXM", "tp": "8", "engine": engine.names[0]}
     found = predicted(**at)
-    assert found.tpot_ms == pytest.approx(engine.layer_floor_us * 80 / 1000)
+    plan = predicted_plan({**CASE, **at})
+    assert plan is not None
+    assert found.tpot_ms == float(plan.tpot_ms[0]) == pytest.approx(engine.layer_floor_us * 80 / 1000)
+    assert plan.tpot_low_ms[0] < found.tpot_ms < plan.tpot_high_ms[0]
     assert f"at least {engine.layer_floor_us:g} us a layer" in found.source
     assert found.source.startswith("borrowed: vLLM of 2023")
 
