@@ -13,6 +13,7 @@ from planner.case_words import (
     Row,
     cache_precision,
     degree,
+    model_of,
     number,
     positive,
     weight_precision,
@@ -20,7 +21,6 @@ from planner.case_words import (
 )
 from planner.catalog.accelerators import find_accelerator
 from planner.catalog.engines import engine
-from planner.catalog.models import find_model
 from planner.catalog.other_engines import packed_bits
 from planner.errors import HeadroomError, InputError
 from planner.evaluate import evaluate_setting
@@ -77,7 +77,7 @@ def predicted_plan(row: Row) -> Plans | None:
 
 def _planned(row: Row, served: Served) -> tuple[Plans, Setting, tuple[str, ...]]:
     """The plan of a row at the batch that really runs, and what was taken as default."""
-    model = served.layout_model(_model(row), whole(row, "tp"))
+    model = served.layout_model(model_of(row.get("model", "")), whole(row, "tp"))
     setting, said = _setting(row, model, _accelerator(row), served)
     concurrency = positive(row, "concurrency_eff", "concurrency")
     if concurrency is None:
@@ -89,14 +89,6 @@ def _planned(row: Row, served: Served) -> tuple[Plans, Setting, tuple[str, ...]]
         plans = _at(setting, running)
         said = (*said, f"the cache holds {held:.0f} of {concurrency:.0f} sequences")
     return slowed(plans, served.step_floor_ms(model.layers)), setting, said
-
-
-def _model(row: Row) -> ModelSpec:
-    """The model that a row names."""
-    found = find_model(row.get("model", ""))
-    if found is None:
-        raise CaseError(f"model {row.get('model') or '(none)'} is not in the catalogue")
-    return found
 
 
 def _accelerator(row: Row) -> Accelerator:
