@@ -107,6 +107,7 @@ def _setting(row: Row, model: ModelSpec, gpu: Accelerator, served: Served) -> tu
     kv, default_kv = cache_precision(row.get("kv_precision", ""), default_cache(served.id, gpu, weights))
     said = (
         *served.said,
+        *([f"weights at {bits:g} bits"] if bits else []),
         *(["weights as the checkpoint's"] if own else []),
         *([f"{kv} cache by engine default"] if default_kv else []),
     )

@@ -186,6 +186,7 @@ def test_packed_weights_take_their_bits() -> None:
     """8.03 billion weights of Llama 3 8B at 4.5 bits, embedding and head included."""
     found = predicted(engine="llama.cpp", weight_precision="q4_0")
     assert found.weights_gib == pytest.approx(8.03e9 * 4.5 / 8 / 2**30, rel=2e-3)
+    assert "weights at 4.5 bits" in found.source
     assert found.tpot_ms < 0.45 * predicted(engine="llama.cpp").tpot_ms
 
 
