@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from planner.catalog.models import find_model
+from planner.catalog.refused_models import refusal
 from planner.specs.model import LatentAttention, ModelSpec
 
 Row = Mapping[str, str]
@@ -95,6 +97,21 @@ def positive(row: Row, *names: str) -> float | None:
     if value is not None and not 0.0 < value <= LARGEST:
         raise CaseError(f"{names[0]} = {value:g}: must be above 0 and at most {LARGEST:g}")
     return value
+
+
+def model_of(text: str) -> ModelSpec:
+    """The model that a table names.
+
+    Raises:
+        CaseError: not in the catalogue; where its structure is known and not supported, with the key that says so.
+    """
+    found = find_model(text)
+    if found is None:
+        why = refusal(text)
+        raise CaseError(
+            f"model {text or '(none)'} {'is not in the catalogue' if why is None else f'is not supported: {why}'}"
+        )
+    return found
 
 
 def degree(row: Row, name: str) -> int:

@@ -7,10 +7,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.candidates import refusals, rules
-from planner.case_words import CaseError, Row, cache_precision, degree, number, positive, weight_precision, whole
+from planner.case_words import (
+    CaseError,
+    Row,
+    cache_precision,
+    degree,
+    model_of,
+    number,
+    positive,
+    weight_precision,
+    whole,
+)
 from planner.catalog.accelerators import find_accelerator
 from planner.catalog.engines import engine
-from planner.catalog.models import find_model
 from planner.physics import kv, memory
 from planner.physics.weights import formats, weight_bytes
 from planner.specs.engine import Engine
@@ -82,9 +91,7 @@ def _share(row: Row) -> float | None:
 def _shape(row: Row) -> Shape:
     """Model, layout, weights and cache components of a row."""
     name = row.get("model") or row.get("model_as_written", "")
-    model = find_model(name)
-    if model is None:
-        raise CaseError(f"model {name or '(none)'} is not in the catalogue")
+    model = model_of(name)
     whole(row, "tp")
     tp, pp, dp = degree(row, "tp"), degree(row, "pp"), degree(row, "dp")
     at = _placed(row, tp, pp, dp)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.candidates import candidates
+from planner.case_engines import Served, as_served, served_engine, slowed
 from planner.case_words import (
     CaseError,
     Row,
     cache_precision,
     degree,
-    engine_id,
+    model_of,
     number,
     positive,
     weight_precision,
@@ -20,7 +21,7 @@ from planner.case_words import (
 )
 from planner.catalog.accelerators import find_accelerator
 from planner.catalog.engines import engine
-from planner.catalog.models import find_model
+from planner.catalog.other_engines import packed_bits
 from planner.errors import HeadroomError, InputError
 from planner.evaluate import evaluate_setting
 from planner.plan import Plans
@@ -53,13 +54,17 @@ class ServingPrediction:
     source: str
 
 
-def predict_serving(row: Row) -> ServingPrediction:
+def predict_serving(row: Row, served: Served | None = None) -> ServingPrediction:
     """Predict one served point; measured columns are never read.
+
+    Args:
+        row: the point.
+        served: the engine that serves it; None = the one that the row names.
 
     Raises:
         CaseError: when the row states too little, or something that is not modelled.
     """
-    return _prediction(*planned(row))
+    return _prediction(*planned(row, served))
 
 
 def predicted_plan(row: Row) -> Plans | None:
@@ -70,9 +75,11 @@ def predicted_plan(row: Row) -> Plans | None:
         return None
 
 
-def planned(row: Row) -> tuple[Plans, Setting, tuple[str, ...]]:
+def planned(row: Row, served: Served | None = None) -> tuple[Plans, Setting, tuple[str, ...]]:
     """The plan of a row at the batch that really runs, and what was taken as default."""
-    setting, said = _setting(row, _model(row), _accelerator(row))
+    served = served or served_engine(row.get("engine", ""))
+    model = served.layout_model(model_of(row.get("model", "")), whole(row, "tp"))
+    setting, said = _setting(row, model, _accelerator(row), served)
     concurrency = positive(row, "concurrency_eff", "concurrency")
     if concurrency is None:
         raise CaseError("concurrency is not stated")
@@ -82,15 +89,7 @@ def planned(row: Row) -> tuple[Plans, Setting, tuple[str, ...]]:
     if running < concurrency:
         plans = _at(setting, running)
         said = (*said, f"the cache holds {held:.0f} of {concurrency:.0f} sequences")
-    return plans, setting, said
-
-
-def _model(row: Row) -> ModelSpec:
-    """The model that a row names."""
-    found = find_model(row.get("model", ""))
-    if found is None:
-        raise CaseError(f"model {row.get('model') or '(none)'} is not in the catalogue")
-    return found
+    return slowed(plans, served.step_floor_ms(model.layers)), setting, said
 
 
 def _accelerator(row: Row) -> Accelerator:
@@ -101,12 +100,15 @@ def _accelerator(row: Row) -> Accelerator:
     return found
 
 
-def _setting(row: Row, model: ModelSpec, gpu: Accelerator) -> tuple[Setting, tuple[str, ...]]:
+def _setting(row: Row, model: ModelSpec, gpu: Accelerator, served: Served) -> tuple[Setting, tuple[str, ...]]:
     """The scenario of a row, resolved, and which inputs were the engine's or checkpoint's defaults."""
-    served = engine_id(row.get("engine", ""))
-    weights, own = weight_precision(row.get("weight_precision", ""), model, row.get("model", ""))
-    kv, default_kv = cache_precision(row.get("kv_precision", ""), default_cache(served, gpu, weights))
+    stated = row.get("weight_precision", "")
+    bits = packed_bits(stated)
+    weights, own = ("int4", False) if bits else weight_precision(stated, model, row.get("model", ""))
+    kv, default_kv = cache_precision(row.get("kv_precision", ""), default_cache(served.id, gpu, weights))
     said = (
+        *served.said,
+        *([f"weights at {bits:g} bits"] if bits else []),
         *(["weights as the checkpoint's"] if own else []),
         *([f"{kv} cache by engine default"] if default_kv else []),
     )
@@ -117,7 +119,8 @@ def _setting(row: Row, model: ModelSpec, gpu: Accelerator) -> tuple[Setting, tup
     version = row.get("engine_version", "")
     known = None if version in UNSTATED_VERSIONS else version
     scenario = _scenario(row, model, gpu, served, weights, kv)
-    return assemble(scenario, model, gpu, engine(served, None, gpu), known), said
+    planned = assemble(scenario, model, gpu, engine(served.id, None, gpu), known)
+    return as_served(planned, served, bits), said
 
 
 def default_cache(served: str, gpu: Accelerator, weights: str) -> str:
@@ -129,7 +132,7 @@ def default_cache(served: str, gpu: Accelerator, weights: str) -> str:
     return "fp8" if served == "trtllm" and quantised and "fp8" in gpu.peak else "bf16"
 
 
-def _scenario(row: Row, model: ModelSpec, gpu: Accelerator, served: str, weights: str, kv: str) -> Scenario:
+def _scenario(row: Row, model: ModelSpec, gpu: Accelerator, served: Served, weights: str, kv: str) -> Scenario:
     """A row as a scenario.
 
     Raises:
@@ -139,10 +142,10 @@ def _scenario(row: Row, model: ModelSpec, gpu: Accelerator, served: str, weights
         raise CaseError("isl or osl is not stated")
     try:
         return Scenario(
-            model=model.id, gpu=gpu.id, engine=served, weights=weights, kv=kv,  # type: ignore[arg-type]
+            model=model.id, gpu=gpu.id, engine=served.id, weights=weights, kv=kv,  # type: ignore[arg-type]
             tp=whole(row, "tp"), pp=degree(row, "pp"), dp=degree(row, "dp"), ep=degree(row, "ep"),
-            isl=_length(row, "isl"), osl=_length(row, "osl"),
-            sla_ttft_ms=NO_PROMISE_MS, sla_tpot_ms=NO_PROMISE_MS,
+            isl=_prompt_length(row, served), osl=_length(row, "osl"),
+            sla_ttft_ms=NO_PROMISE_MS, sla_tpot_ms=NO_PROMISE_MS, util=served.utilisation,
         )  # fmt: skip
     except InputError as error:
         raise CaseError(str(error)) from None
@@ -157,6 +160,11 @@ def placed_at(setting: Setting) -> Layout:
     """The layout of a row's scenario."""
     asked = setting.scenario
     return layout(asked.tp, asked.pp, asked.dp, asked.ep)
+
+
+def _prompt_length(row: Row, served: Served) -> int:
+    """A mean prompt; benchmarks of other engines generate from an empty context, which holds the first token."""
+    return 1 if served.other is not None and number(row, "isl") == 0 else _length(row, "isl")
 
 
 def _at(setting: Setting, batch: float) -> Plans:
@@ -179,5 +187,5 @@ def _prediction(plans: Plans, setting: Setting, said: tuple[str, ...]) -> Servin
         weights_gib=float(plans.weights_bytes[0]) / GIB,
         kv_bytes_per_token=float(plans.kv_bytes_per_token[0]),
         fits=bool(plans.fits[0]),
-        source="; ".join((tag, *said)),
+        source="; ".join(said if tag == "fitted" and said[:1] and said[0].startswith("borrowed") else (tag, *said)),
     )

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.case_words import CaseError, Row, number
+from planner.case_words import ENGINES, CaseError, Row, number
 from planner.errors import HeadroomError
 from planner.physics import forward
 from planner.predict_serving import placed_at, planned
@@ -64,8 +64,9 @@ class Case:
 
 
 def eligible(row: Row) -> bool:
-    """Whether a row may be fitted to: tier T1 with a measured TPOT and a configuration."""
-    return row.get("tier") == "T1" and number(row, "tpot_best_ms") is not None and bool(row.get("config_id"))
+    """Whether a row may be fitted to: tier T1 of an engine of ours, with a measured TPOT and a configuration."""
+    own = row.get("engine", "").strip().lower() in ENGINES
+    return own and row.get("tier") == "T1" and number(row, "tpot_best_ms") is not None and bool(row.get("config_id"))
 
 
 def cases(rows: Sequence[Row]) -> tuple[Case, ...]:

@@ -153,7 +153,8 @@ def accelerators() -> dict[str, Accelerator]:
     Raises:
         CatalogueError: a preset is malformed, or one name means two accelerators.
     """
-    records = [read_record(path) for path in sorted((PRESETS / "accelerators").glob("*.toml"))]
+    files = sorted((PRESETS / "accelerators").glob("*.toml"), key=lambda path: path.stem)
+    records = [read_record(path) for path in files]
     found = {record.id: from_record(record) for record in records}
     for accelerator in found.values():
         if accelerator.borrows is not None and accelerator.borrows not in found:

@@ -27,7 +27,7 @@ hbm_tb_per_s = 1.0
 
 def test_the_catalogue_is_complete_and_sorted():
     ids = accelerator_ids()
-    assert len(ids) == 49
+    assert len(ids) == 77
     assert list(ids) == sorted(ids)
     for (
         expected
@@ -92,6 +92,18 @@ def test_borrowed_constants_point_at_an_accelerator_with_its_own():
     assert {accelerator(part).borrows for part in accelerator_ids()} - {None} <= own
 
 
+def test_an_accelerator_borrows_from_its_own_generation_or_the_next_that_was_timed():
+    lent = {
+        "a100-80g-sxm": "v100s-32g-pcie v100-32g-sxm a10g a800-80g-sxm rtx-3070 rtx-3080 rtx-3080-ti rtx-3090-ti rtx-a6000 a40",
+        "l40s": "rtx-4000-ada rtx-5000-ada rtx-6000-ada l40 l20 rtx-4070-ti rtx-4080 rtx-4090d",
+        "rtx-pro-6000-server": "gb10 rtx-5080 rtx-pro-6000-workstation",
+        "h100-sxm": "mi210 mi250",
+        "h200-sxm": "h200-nvl",
+    }
+    for lender, borrowers in lent.items():
+        assert {accelerator(part).borrows for part in borrowers.split()} == {lender}
+
+
 def test_an_accelerator_hashes_by_identity():
     assert len({accelerator("h100-sxm"), accelerator("h100-sxm"), accelerator("h200-sxm")}) == 2
 
@@ -108,6 +120,15 @@ def test_an_accelerator_hashes_by_identity():
         ("rtx 4090", "rtx-4090"),
         ("TPU-v6e", "tpu-v6e"),
         ("Gaudi2", "gaudi-2"),
+        ("RTX-A6000", "rtx-a6000"),
+        ("RTX-3090Ti", "rtx-3090-ti"),
+        ("RTX-6000-Ada", "rtx-6000-ada"),
+        ("RTX-4090D", "rtx-4090d"),
+        ("V100S-32G", "v100s-32g-pcie"),
+        ("MI250", "mi250"),
+        ("H200-NVL", "h200-nvl"),
+        ("GB10 (DGX Spark)", "gb10"),
+        ("RTX-PRO-6000-WS", "rtx-pro-6000-workstation"),
     ],
 )
 def test_names_of_measurement_tables_resolve(text, expected):
@@ -117,7 +138,7 @@ def test_names_of_measurement_tables_resolve(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["H100", "MI250", "H200-NVL", "RTX-4090D", "H800?", "Ascend-910B", "A100", "", "V100S-32G"]
+    "text", ["H100", "V100", "RTX-PRO-6000", "Apple-M2-Ultra", "H800?", "Ascend-910B", "A100", "", "SN40L"]
 )
 def test_names_that_fix_no_form_factor_or_are_unknown_do_not_resolve(text):
     assert find_accelerator(text) is None

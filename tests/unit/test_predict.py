@@ -99,7 +99,7 @@ def test_measured_columns_are_never_read() -> None:
     [
         (SERVING, {"model": "nobody/knows"}, "nobody/knows"),
         (SERVING, {"gpu": "TPU v9"}, "TPU v9"),
-        (SERVING, {"engine": "lmdeploy"}, "lmdeploy"),
+        (SERVING, {"engine": "MLC-LLM"}, "MLC-LLM"),
         (SERVING, {"tp": "x"}, "tp"),
         (SERVING, {"isl": ""}, "isl"),
         (SERVING, {"weight_precision": "gguf"}, "gguf"),

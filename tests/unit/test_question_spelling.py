@@ -69,7 +69,7 @@ def test_a_large_limit_is_a_plain_number() -> None:
         ("accelerators", "h100-sxm,", "empty: must be an accelerator's id"),
         ("accelerators", "h100-sxm,h100-sxm", "stands 2 times: must stand once"),
         ("accelerators", "=cmd()", "must be an accelerator's id"),
-        ("prefill_accelerators", "l40", "did you mean l40s?"),
+        ("prefill_accelerators", "l40ss", "did you mean l40s?"),
         ("precisions", "fp9", "must be one of bf16, fp8"),
         ("caches", "fp4", "must be one of bf16, fp8, int8"),
         ("modes", "disagregated", "did you mean disaggregated?"),
