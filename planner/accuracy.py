@@ -107,13 +107,13 @@ def split(found: Sequence[Compared], by: Grouping) -> tuple[tuple[str, tuple[Com
 
 def troubles(points: Sequence[ServedPoint], metric: MetricName) -> tuple[Trouble, ...]:
     """Groups that are predicted badly, worst first: those with a known cause, then those that none covers."""
-    named = [entry for entry in known_errors() if metric in entry.metrics]
+    named = [(entry, selected(points, entry.where)) for entry in known_errors() if metric in entry.metrics]
     found = [
         Trouble(errors(pairs, metric, entry.id), entry.title, entry)
-        for entry in named
-        if (pairs := compared(selected(points, entry.where), metric))
+        for entry, group in named
+        if (pairs := compared(group, metric))
     ]
-    covered = {point.point for entry in named for point in selected(points, entry.where)}
+    covered = {point.point for _, group in named for point in group}
     rest = compared([point for point in points if point.point not in covered], metric)
     limit = BAD * _median(compared(points, metric), metric)
     return tuple(sorted([*found, *_unexplained(rest, metric, limit)], key=lambda each: -each.errors.median))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from statistics import median
 from typing import Final
 
 import pyarrow as pa
@@ -14,12 +15,14 @@ from planner.accuracy import (
     METRICS,
     Compared,
     Grouping,
+    Trouble,
     compared,
     error_within,
     selected,
     share_in_band,
     share_within,
     split,
+    troubles,
 )
 from planner.catalog.evidence import MetricName, Where
 from planner.catalog.version import catalogue_version
@@ -39,6 +42,9 @@ ALL: Final = ""
 """The value of a filter that lets everything through."""
 
 TABLE_PIXELS: Final = 420
+LEANING: Final = 0.05
+"""How far the median prediction is off its measurement before the finding says so, as a share."""
+
 MEMORY_CHAPTER: Final = "Memory against engine logs"
 
 
@@ -71,6 +77,8 @@ def _compare(points: tuple[ServedPoint, ...]) -> None:
         found = found_by(where, metric)
         with plot:
             _plot(where, metric, by)
+        if found:
+            show.behind(word("every_point"), "_trust_points", lambda: _every_point(where, metric))
     if not found:
         return
     with show.card(word("groups", by=word(by).lower()), "card_trust_groups"):
@@ -78,7 +86,7 @@ def _compare(points: tuple[ServedPoint, ...]) -> None:
         show.table(group_table(found, metric, by), word("groups", by=word(by).lower()), formats(), "content")
         show.behind(word("counted"), "_trust_counted", _counted)
     with show.card(word("troubles"), "card_trust_troubles"):
-        trust_evidence.bad_groups(selected(points, where), metric)
+        trust_evidence.bad_groups(_troubles(where, metric))
 
 
 def _counted() -> None:
@@ -93,7 +101,7 @@ def _choices() -> tuple[MetricName, Grouping]:
         persist_state="session",
     )  # fmt: skip
     by = st.segmented_control(
-        word("by"), GROUPINGS, format_func=word, default=GROUPINGS[0], required=True, wrap=True, key="_trust_by",
+        word("by"), GROUPINGS, format_func=_short, default=GROUPINGS[0], required=True, wrap=True, key="_trust_by",
         persist_state="session",
     )  # fmt: skip
     return metric, by
@@ -118,6 +126,11 @@ def _values(by: Grouping) -> tuple[str, ...]:
     return tuple(value for value, _ in split(compared(served_points(), METRICS[0]), by))
 
 
+def _short(by: Grouping) -> str:
+    """A grouping in one word."""
+    return word(f"by_{by}")
+
+
 def _named(value: str) -> str:
     """A value of a filter, as its menu shows it."""
     return value or word("all_of")
@@ -133,6 +146,12 @@ def _clear() -> None:
 def found_by(where: Where, metric: MetricName) -> tuple[Compared, ...]:
     """The shipped points that a selection lets through, with both figures of a metric."""
     return compared(selected(served_points(), where), metric)
+
+
+@lru_cache(maxsize=64)
+def _troubles(where: Where, metric: MetricName) -> tuple[Trouble, ...]:
+    """Badly predicted groups of a selection, kept for all sessions."""
+    return troubles(selected(served_points(), where), metric)
 
 
 @lru_cache(maxsize=8)
@@ -157,12 +176,13 @@ def _plot(where: Where, metric: MetricName, by: Grouping) -> None:
     alt = word("parity_alt", metric=trust_parity.TITLES[metric], points=whole(len(found)))
     draw(trust_parity.parity(mode(), metric, by), _rows(where, metric, by), alt)
     st.caption(show.plain(f"{word('parity_said')} {word(f'{metric}_means')}"))
+
+
+def _every_point(where: Where, metric: MetricName) -> None:
+    """The points of the plot as a table that can be sorted and searched."""
     unit = trust_parity_data.UNITS[metric]
     look = {f"Measured, {unit}": "%.4g", f"Predicted, {unit}": "%.4g", "Error, %": "%+.0f"}
-    show.behind(
-        word("every_point"), "_trust_points",
-        lambda: show.table(_table(where, metric), word("every_point"), look, TABLE_PIXELS),
-    )  # fmt: skip
+    show.table(_table(where, metric), word("every_point"), look, TABLE_PIXELS)
 
 
 def finding(found: Sequence[Compared], metric: MetricName) -> str:
@@ -172,7 +192,9 @@ def finding(found: Sequence[Compared], metric: MetricName) -> str:
         return word("one_point", error=error)
     said = {"points": whole(len(found)), "error": error, "share": f"{share_within(found, trust_parity_data.NEAR):.0%}"}
     band = share_in_band(found) if metric == "TPOT" else None
-    return word("parity_plain", **said) if band is None else word("parity_found", **said, band=f"{band:.0%}")
+    first = word("parity_plain", **said) if band is None else word("parity_found", **said, band=f"{band:.0%}")
+    bias = median(each.ratio for each in found)
+    return first if abs(bias - 1.0) < LEANING else f"{first} {word('leaning', bias=f'{bias:.2f}')}"
 
 
 def coverage(points: Sequence[ServedPoint]) -> str:

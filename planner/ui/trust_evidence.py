@@ -9,9 +9,9 @@ from typing import Final
 
 import streamlit as st
 
-from planner.accuracy import Trouble, compared, errors, troubles
-from planner.catalog.evidence import MetricName, Peer, peers
-from planner.predicted import ServedPoint, served_points
+from planner.accuracy import Trouble, compared, errors
+from planner.catalog.evidence import Peer, peers
+from planner.predicted import served_points
 from planner.ui import show
 from planner.ui.theme import mode, palette
 from planner.ui.trust_words import as_error, counted, word
@@ -51,7 +51,10 @@ def _entry(row: Entry) -> str:
     figures = (
         f'<div style="font-weight:400;color:{ink.muted};font-variant-numeric:tabular-nums">{_text(row.figures)}</div>'
     )
-    said = "".join(f"<div>{_text(each)}</div>" for each in row.texts)
+    said = "".join(
+        f'<div style="margin-top:.15rem;color:{ink.muted if at else ink.ink}">{_text(each)}</div>'
+        for at, each in enumerate(row.texts)
+    )
     title = f'<dt style="flex:2 1 240px;font-weight:600">{_text(row.title)}{figures}</dt>'
     return f'<div style="{look}">{title}<dd style="flex:5 1 300px;margin:0">{said}{_source(row)}</dd></div>'
 
@@ -67,12 +70,12 @@ def _source(row: Entry) -> str:
     ink = palette(mode())
     name, address = escape(row.source.removeprefix("https://")), escape(row.source)
     link = f'<a href="{address}" target="_blank" rel="noopener noreferrer" style="color:{ink.link}">{name}</a>'
-    return f'<div style="color:{ink.muted};font-size:.87rem">{link}, {escape(row.date)}</div>'
+    return f'<div style="margin-top:.15rem;color:{ink.muted};font-size:.87rem">{link}, {escape(row.date)}</div>'
 
 
-def bad_groups(points: Sequence[ServedPoint], metric: MetricName) -> None:
-    """Groups of a selection that are predicted badly: the worst at once, the rest when opened."""
-    found = [_trouble(each) for each in troubles(points, metric)]
+def bad_groups(groups: Sequence[Trouble]) -> None:
+    """Groups that are predicted badly, worst first: the worst at once, the rest when opened."""
+    found = [_trouble(each) for each in groups]
     if not found:
         st.markdown(show.plain(word("troubles_none")))
         return

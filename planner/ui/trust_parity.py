@@ -57,7 +57,7 @@ def series(by: Grouping) -> tuple[str, ...]:
 def parity(shown: Mode, metric: MetricName, by: Grouping) -> Spec:
     """Points by series, the diagonal and the lines beside it; a click in the legend dims all but one series."""
     ink = palette(shown)
-    spec = chart(ink, HEIGHT, [*_lines(ink, metric), _points(ink, metric, series(by)), _names(ink)])
+    spec = chart(ink, HEIGHT, [_points(ink, metric, series(by)), *_lines(ink, metric), _names(ink)])
     return {**spec, "usermeta": CANVAS}
 
 
@@ -71,7 +71,7 @@ def _channel(ink: Palette, metric: MetricName, field: str, side: str) -> Spec:
 
 
 def _lines(ink: Palette, metric: MetricName) -> list[Spec]:
-    """The diagonal, where a prediction is the measurement, and the errors beside it."""
+    """The diagonal, where a prediction is the measurement, and the errors beside it: above the points, which hide them."""
     dash = {"field": "dashed", "type": "nominal", "legend": None}
     return [
         {

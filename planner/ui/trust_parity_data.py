@@ -116,4 +116,5 @@ def parity_table(found: Sequence[Compared], metric: MetricName) -> pa.Table:
         f"Predicted, {unit}": [each.predicted for each in ordered],
         "Error, %": [100 * (each.ratio - 1.0) for each in ordered],
     }
-    return pa.table({**run, **figures, **says})
+    first = {title: run.pop(title) for title in titles[:3]}
+    return pa.table({**first, **figures, **run, **says})

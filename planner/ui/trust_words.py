@@ -74,6 +74,9 @@ EN: Final = {
     "engine": "Engine",
     "accelerator": "Accelerator",
     "family": "Model family",
+    "by_engine": "Engine",
+    "by_accelerator": "Accelerator",
+    "by_family": "Model",
     "all_of": "All",
     "all_points": "All shown",
     "clear": "Clear filters",
@@ -85,11 +88,12 @@ EN: Final = {
     "parity": "Predicted against measured",
     "parity_alt": "Predicted over measured {metric} of {points} points on log axes, with the diagonal and lines 20 % off it",
     "parity_found": (
-        "Half of {points} measured points are within {error} of the prediction; {share} are within 20 %, "
-        "{band} inside the predicted 80 % band."
+        "Half of {points} predictions are within {error} of the measurement, {share} within 20 %; {band} of measurements "
+        "are inside the predicted 80 % band."
     ),
-    "parity_plain": "Half of {points} measured points are within {error} of the prediction; {share} are within 20 %.",
+    "parity_plain": "Half of {points} predictions are within {error} of the measurement, {share} within 20 %.",
     "one_point": "One measured point: the prediction is {error} off it.",
+    "leaning": "The median prediction is ×{bias} of its measurement.",
     "parity_said": (
         "On the line the prediction is exact, above it too high; dashed lines are 20 % off. Point at a mark for its source, "
         "click a name to dim the rest."
@@ -174,15 +178,19 @@ ZH: Final = {
     "engine": "推理引擎",
     "accelerator": "加速卡",
     "family": "模型系列",
+    "by_engine": "引擎",
+    "by_accelerator": "加速卡",
+    "by_family": "模型",
     "all_of": "全部",
     "all_points": "当前全部",
     "clear": "清除筛选",
     "coverage": "{points} 个实测点中预测了 {made} 个；其余的模型、加速卡、引擎或格式不在目录中，或未注明长度。",
     "no_match": "没有同时具备实测与预测的数据点符合筛选条件。请换一个值，或清除筛选。",
     "parity": "预测与实测",
-    "parity_found": "{points} 个实测点中，一半与预测相差不到 {error}；{share} 在 ±20 % 以内，{band} 落在预测的 80 % 区间内。",
-    "parity_plain": "{points} 个实测点中，一半与预测相差不到 {error}；{share} 在 ±20 % 以内。",
-    "one_point": "一个实测点：与预测相差 {error}。",
+    "parity_found": "{points} 个预测中，一半与实测相差不到 {error}，{share} 在 ±20 % 以内；{band} 的实测落在预测的 80 % 区间内。",
+    "parity_plain": "{points} 个预测中，一半与实测相差不到 {error}，{share} 在 ±20 % 以内。",
+    "one_point": "一个实测点：预测与之相差 {error}。",
+    "leaning": "预测与实测之比的中位数为 ×{bias}。",
     "parity_said": "对角线以上为预测偏高。指向一个点可见其来源；点击图例名称可淡化其余。",
     "every_point": "全部数据点（误差大者在前）",
     "groups": "按{by}的误差",
