@@ -121,7 +121,7 @@ def _curve_table(plan: Plan) -> None:
     measured = data.measured_table(plan)
     if len(measured):
         st.markdown(show.plain(words.measured(plan)))
-        show.table(measured, words.measured(plan), {"Batch": "%.4g", "TPOT measured, ms": "%.4g", "Says who": 380}, 300)
+        show.table(measured, words.measured(plan), {"Batch": "%.4g", "TPOT measured, ms": "%.2f", "Says who": 380}, 300)
 
 
 def layouts(plan: Plan) -> None:
