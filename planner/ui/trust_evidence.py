@@ -26,13 +26,18 @@ SAME_SOURCES: Final = ("S05_aic_inferencex_dump", "S06_aic_internal_gap")
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of a list: what it is about, its figures, what is said of it, and who says so (an address, or empty)."""
+    """One row of a list: what it is about, its figures, what is said of it, and who says so.
+
+    Attributes:
+        source: an address; empty for none. `says` stands before it.
+    """
 
     title: str
     figures: str
     texts: tuple[str, ...]
     source: str = ""
     date: str = ""
+    says: str = ""
 
 
 def entries(name: str, rows: Sequence[Entry]) -> None:
@@ -48,9 +53,7 @@ def _entry(row: Entry) -> str:
     """HTML of one row."""
     ink = palette(mode())
     look = f"display:flex;flex-wrap:wrap;column-gap:1.5rem;padding:.55rem 0;border-bottom:1px solid {ink.grid}"
-    figures = (
-        f'<div style="font-weight:400;color:{ink.muted};font-variant-numeric:tabular-nums">{_text(row.figures)}</div>'
-    )
+    figures = f'<div style="font-weight:400;font-variant-numeric:tabular-nums">{_text(row.figures)}</div>'
     said = "".join(
         f'<div style="margin-top:.15rem;color:{ink.muted if at else ink.ink}">{_text(each)}</div>'
         for at, each in enumerate(row.texts)
@@ -70,7 +73,9 @@ def _source(row: Entry) -> str:
     ink = palette(mode())
     name, address = escape(row.source.removeprefix("https://")), escape(row.source)
     link = f'<a href="{address}" target="_blank" rel="noopener noreferrer" style="color:{ink.link}">{name}</a>'
-    return f'<div style="margin-top:.15rem;color:{ink.muted};font-size:.87rem">{link}, {escape(row.date)}</div>'
+    date = f'<span style="white-space:nowrap">{escape(row.date)}</span>'
+    says = f"{_text(row.says)} " if row.says else ""
+    return f'<div style="margin-top:.15rem;color:{ink.muted};font-size:.87rem">{says}{link}, {date}</div>'
 
 
 def bad_groups(groups: Sequence[Trouble]) -> None:
@@ -120,5 +125,5 @@ def _ours() -> list[Entry]:
 
 def _peer(peer: Peer) -> Entry:
     """Another tool's figure, and whose it is."""
-    said = f"{peer.conditions} ({word(f'peer_{peer.kind}')})"
-    return Entry(peer.tool, f"{peer.claim} · {peer.metric}", (said,), peer.source, peer.date)
+    figures, says = f"{peer.claim} · {peer.metric}", word(f"peer_{peer.kind}")
+    return Entry(peer.tool, figures, (peer.conditions,), peer.source, peer.date, says)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 from typing import Final
 
 import pyarrow as pa
@@ -106,8 +107,8 @@ def _count(value: float | None) -> str:
 
 
 def parity_table(found: Sequence[Compared], metric: MetricName) -> pa.Table:
-    """Every point of the plot, worst first; figures as numbers, so that a column can be sorted."""
-    ordered = sorted(found, key=lambda each: -abs(each.ratio - 1.0))
+    """Every point of the plot, farthest from the diagonal first; figures as numbers, so that a column can be sorted."""
+    ordered = sorted(found, key=lambda each: -abs(log(each.ratio)))
     titles, unit = list(TIPS.values()), UNITS[metric]
     run = dict(zip(titles, zip(*map(_run, ordered), strict=True), strict=False))
     says = dict(zip(titles[-3:], zip(*map(_says, ordered), strict=True), strict=True))

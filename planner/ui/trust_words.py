@@ -139,9 +139,9 @@ EN: Final = {
         "{points} points of the two sources that the next three were run on; our constants were fitted to these and similar "
         "points."
     ),
-    "peer_compared": "on points of this table",
-    "peer_published": "its authors' figure",
-    "peer_reported": "a user's figure",
+    "peer_compared": "Tool and points:",
+    "peer_published": "Its authors:",
+    "peer_reported": "A user:",
     "memory_errors": "Memory against engine logs",
     "no_memory": "Memory has not been compared with engine logs on this copy: run `make docs`.",
     "counted": "What these errors are",
