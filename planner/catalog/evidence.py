@@ -62,7 +62,7 @@ class Peer(_Sourced):
     """What another tool is off by.
 
     Attributes:
-        kind: "compared" on points of our own table, "published" by the tool itself, "reported" by somebody else.
+        kind: "compared" on points of our own table's sources, "published" by the tool itself, "reported" by somebody else.
     """
 
     tool: str = Field(min_length=1)

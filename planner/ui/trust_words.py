@@ -131,7 +131,7 @@ EN: Final = {
     "peers": "What others are off by",
     "peers_said": (
         "Conditions differ: rows, metrics, and what was fitted to what. Only the first four were held against points of "
-        "this table; the rest are figures of their own authors or users."
+        "this table's sources; the rest are figures of their own authors or users."
     ),
     "peer_ours": "Headroom",
     "peer_ours_metric": "TPOT, median per configuration, in-sample",
