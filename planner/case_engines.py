@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.case_words import ENGINES, engine_id
+from planner.catalog.fitted_constants import serving
 from planner.catalog.other_engines import OtherEngine, other_engine
-from planner.catalog.profile_records import serving
 from planner.physics.weights import Formats
 from planner.plan import Plans
 from planner.setting import Setting, reclocked

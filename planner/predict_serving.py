@@ -43,9 +43,14 @@ UNSTATED_VERSIONS = ("", "unstated", "see repo envs/")
 
 @dataclass(frozen=True)
 class ServingPrediction:
-    """What is predicted of one served point; seconds as milliseconds, as the table's columns."""
+    """What is predicted of one served point; seconds as milliseconds, as the table's columns.
+
+    `tpot_low_ms` to `tpot_high_ms` is the 80 % band of TPOT.
+    """
 
     tpot_ms: float
+    tpot_low_ms: float
+    tpot_high_ms: float
     ttft_ms: float
     out_tps_per_gpu: float
     weights_gib: float
@@ -182,6 +187,8 @@ def _prediction(plans: Plans, setting: Setting, said: tuple[str, ...]) -> Servin
     tag = "fitted" if setting.profile.borrowed_from is None else f"borrowed from {setting.profile.borrowed_from}"
     return ServingPrediction(
         tpot_ms=float(plans.tpot_ms[0]),
+        tpot_low_ms=float(plans.tpot_low_ms[0]),
+        tpot_high_ms=float(plans.tpot_high_ms[0]),
         ttft_ms=float(plans.ttft_ms[0]),
         out_tps_per_gpu=float(plans.output_tok_s[0] / plans.gpus_per_replica[0]),
         weights_gib=float(plans.weights_bytes[0]) / GIB,

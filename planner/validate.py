@@ -110,13 +110,12 @@ def _grouped(metric: Metric, rows: Sequence[Row], cells: Sequence[Cells], by: Se
     ratios = [_ratio(metric, row, cell) for row, cell in zip(rows, cells, strict=True)]
     pairs = [(row, ratio) for row, ratio in zip(rows, ratios, strict=True) if ratio is not None]
     if pairs:
-        yield _errors(metric.name, "all", pairs)
+        yield errors_of(metric.name, "all", [(row.get("config_id", ""), ratio) for row, ratio in pairs])
     for column in by:
         values = Counter(row.get(column, "") for row, _ in pairs)
         for value, _ in values.most_common():
-            yield _errors(
-                metric.name, f"{column} {value or '(empty)'}", [p for p in pairs if p[0].get(column, "") == value]
-            )
+            of_value = [(row.get("config_id", ""), ratio) for row, ratio in pairs if row.get(column, "") == value]
+            yield errors_of(metric.name, f"{column} {value or '(empty)'}", of_value)
 
 
 def _ratio(metric: Metric, row: Row, cell: Mapping[str, str]) -> float | None:
@@ -127,11 +126,16 @@ def _ratio(metric: Metric, row: Row, cell: Mapping[str, str]) -> float | None:
     return predicted / measured
 
 
-def _errors(metric: str, group: str, pairs: Sequence[tuple[Row, float]]) -> Errors:
-    """Errors of some rows, averaged per configuration; a row without `config_id` is one of its own."""
+def errors_of(metric: str, group: str, pairs: Sequence[tuple[str, float]]) -> Errors:
+    """Errors of some rows, averaged per configuration.
+
+    Args:
+        metric, group: what of, and over which rows.
+        pairs: of each row, at least one, its configuration (empty: one of its own) and predicted over measured.
+    """
     configurations: dict[str, list[float]] = {}
-    for index, (row, ratio) in enumerate(pairs):
-        configurations.setdefault(row.get("config_id") or f"row {index}", []).append(ratio)
+    for index, (configuration, ratio) in enumerate(pairs):
+        configurations.setdefault(configuration or f"row {index}", []).append(ratio)
     means = np.array([np.mean(np.abs(np.array(each) - 1.0)) for each in configurations.values()])
     biases = [np.mean(np.log(each)) for each in configurations.values()]
     single = np.abs(np.array([ratio for _, ratio in pairs]) - 1.0)

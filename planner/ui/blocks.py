@@ -109,12 +109,19 @@ def curve(plan: Plan) -> None:
         show.finding(words.curve(plan))
         draw(curve_chart.curve(mode()), data.curve(plan), say("curve_alt"))
         st.caption(show.plain(words.marks(plan)))
-        formats = {
-            "TPOT, ms": "%.1f", "Low": "%.1f", "High": "%.1f", "Output tok/s": "%,.0f", "$/M output": "%.3f",
-        }  # fmt: skip
-        show.behind(
-            say("table"), "_curve_table", lambda: show.table(data.curve_table(plan), say("curve"), formats, 300)
-        )
+        show.behind(say("table"), "_curve_table", lambda: _curve_table(plan))
+
+
+def _curve_table(plan: Plan) -> None:
+    """The curve's points, then the measurements drawn over it, where there are any."""
+    formats = {
+        "TPOT, ms": "%.1f", "Low": "%.1f", "High": "%.1f", "Output tok/s": "%,.0f", "$/M output": "%.3f",
+    }  # fmt: skip
+    show.table(data.curve_table(plan), say("curve"), formats, 300)
+    measured = data.measured_table(plan)
+    if len(measured):
+        st.markdown(show.plain(words.measured(plan)))
+        show.table(measured, words.measured(plan), {"Batch": "%.4g", "TPOT measured, ms": "%.2f", "Says who": 380}, 300)
 
 
 def layouts(plan: Plan) -> None:

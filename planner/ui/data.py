@@ -308,6 +308,21 @@ def curve_table(plan: Plan) -> pa.Table:
     })  # fmt: skip
 
 
+MEASURED_HEADER = {
+    "batch": "Batch",
+    "tpot": "TPOT measured, ms",
+    "lengths": "Tokens in, out",
+    "engine": "Engine",
+    "source": "Says who",
+}
+"""Columns of the table of measurements by those of the chart's rows."""
+
+
+def measured_table(plan: Plan) -> pa.Table:
+    """Public measurements of the same configuration as a table."""
+    return curve(plan)["measured"].select(list(MEASURED_HEADER)).rename_columns(list(MEASURED_HEADER.values()))
+
+
 def step_table(plan: Plan) -> pa.Table:
     """The step as a table."""
     full = sum(row.seconds for row in plan.ledger) or 1.0

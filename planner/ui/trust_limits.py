@@ -1,4 +1,4 @@
-"""What is not modelled and by how much it matters, and how far predictions were from measurements."""
+"""What is not modelled and by how much it matters; and how a document of the repository is drawn on a page."""
 
 from __future__ import annotations
 
@@ -30,14 +30,12 @@ INLINE: Final = (
 
 
 def section() -> None:
-    """The accuracy found, then the limits; both are documents of the repository."""
-    st.header(word("accuracy"), anchor=False)
-    _draw(headline(document("VALIDATION.md")) or word("no_accuracy"))
+    """The limits, as the document of the repository."""
     st.header(word("limits"), anchor=False)
-    _draw(without_title(document("LIMITS.md")) or word("no_limits"))
+    draw(without_title(document("LIMITS.md")) or word("no_limits"))
 
 
-def _draw(text: str) -> None:
+def draw(text: str) -> None:
     """A document of ours: its text as Markdown, its tables so that they fit a phone."""
     for is_table, part in parts(text):
         if is_table:
@@ -124,3 +122,8 @@ def without_title(text: str) -> str:
 def headline(text: str) -> str:
     """The first chapter of a document: what stands between its title and its second heading."""
     return without_title(text).partition("\n## ")[0].strip()
+
+
+def chapter(text: str, title: str) -> str:
+    """What stands under a second heading of a document; empty when it has none of this title."""
+    return without_title(text).partition(f"\n## {title}\n")[2].partition("\n## ")[0].strip()

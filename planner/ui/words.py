@@ -77,11 +77,16 @@ def curve(plan: Plan) -> str:
 
 def marks(plan: Plan) -> str:
     """What the marks of the TPOT curve mean."""
-    points = len(measured_points(plan.scenario))
-    public = f" Triangles: {points} public measurement{'' if points == 1 else 's'} of it." if points else ""
+    public = f" Triangles: {measured(plan)}." if measured_points(plan.scenario) else ""
     band = plan.tpot_low_ms != plan.tpot_high_ms
     line = "Line: estimate, with its 80 % band." if band else "Line: estimate."
     return f"{line} Dot: this plan. Upright: the largest batch under each limit, bold the one that binds.{public}"
+
+
+def measured(plan: Plan) -> str:
+    """How many public measurements there are of a plan's configuration."""
+    points = len(measured_points(plan.scenario))
+    return f"{points} public measurement{'' if points == 1 else 's'} of this configuration"
 
 
 def layouts(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""The Trust page: arithmetic that is the plan's, a catalogue without invented numbers, limits, in every state of the sidebar."""
+"""The Trust page: the plan's own arithmetic, a catalogue without invented numbers, limits, in every state of the sidebar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.share import to_link
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 from planner.ui import trust_limits, trust_speeds, trust_tables
-from planner.ui.trust_limits import headline, without_title
+from planner.ui.trust_limits import chapter, headline, without_title
 from tests.app import browser as harness
 
 TOO_LARGE = Scenario(model="llama-3.1-405b")
@@ -33,7 +33,7 @@ def trust(root):
             at.query_params[name] = value
         at.run()
         at.switch_page("app_pages/trust.py").run()
-        if section != "arithmetic":
+        if section != "accuracy":
             control(at, "_trust_section").set_value(section).run()
         assert not at.exception
         return at
@@ -112,7 +112,7 @@ def test_a_plan_without_speed_says_why(trust, scenario):
 
 
 def test_headings_step_down_by_one(trust):
-    for section in ("arithmetic", "catalogue", "limits"):
+    for section in ("accuracy", "arithmetic", "catalogue", "limits"):
         at = trust(section=section)
         assert len(at.title) == 1
         assert at.header or "## " in main(at)
@@ -131,12 +131,9 @@ def test_the_catalogue_counts_what_it_has(trust):
     assert f"{len(trust_tables.model_table())} models, {len(trust_tables.accelerator_table())} accelerators" in text
 
 
-def test_limits_show_both_documents(trust, root):
+def test_limits_show_their_document(trust):
     at = trust(section="limits")
-    text = main(at)
-    assert "Accepted, but judged on means" in text
-    if (root / "docs" / "VALIDATION.md").exists():
-        assert "90th percentile" in tables(at)
+    assert "Accepted, but judged on means" in main(at)
     assert "<dt" in tables(at)
 
 
@@ -151,7 +148,7 @@ def test_the_choice_of_a_section_is_no_scenario_field(trust):
     assert not [name for name in at.query_params if name.startswith("_")]
 
 
-@pytest.mark.parametrize("section", ["arithmetic", "catalogue", "limits"])
+@pytest.mark.parametrize("section", ["accuracy", "arithmetic", "catalogue", "limits"])
 def test_a_section_is_drawn_fast(trust, best_of, section):
     at = trust(Scenario(tp=4), section)
     assert best_of(at.run) * 1e3 < 3 * SECTION_MS, "three times the budget: AppTest and the sidebar are in it"
@@ -211,6 +208,8 @@ def test_a_document_is_shown_without_its_title_and_without_links_into_the_reposi
     text = "# Title\n\n<!-- made -->\nSee [this](OTHER.md) and [that](https://example.org).\n\n## Next\n\nMore."
     assert headline(text) == "See this and [that](https://example.org)."
     assert without_title(text).endswith("More.")
+    assert chapter(text, "Next") == "More."
+    assert chapter(text, "Other") == ""
 
 
 def test_tables_of_words_stack_and_tables_of_figures_scroll(monkeypatch):
@@ -260,7 +259,7 @@ def show_trust(page):
 def test_the_page_in_a_browser(open_page, look):
     page = open_page("?tp=4", **look)
     show_trust(page)
-    for section in ("This plan's arithmetic", "Catalogue", "Accuracy"):
+    for section in ("This plan's arithmetic", "Catalogue", "Limits", "Accuracy"):
         page.get_by_role("radio", name=section, exact=True).click()
         harness.settle(page)
         assert page.get_by_role("heading", level=1).inner_text() == "Why believe this?"

@@ -217,3 +217,12 @@ def test_text_on_charts_can_be_read(palette: object) -> None:
         assert contrast(ink, palette.paper) >= 4.5
     pairs = ((palette.on_weights, palette.weights), (palette.on_kv, palette.kv), (palette.on_free, palette.free))
     assert all(contrast(ink, hue) >= 4.5 for ink, hue in pairs)
+
+
+def test_measurements_beside_the_curve_stand_in_a_table_with_who_says_so() -> None:
+    plan = plan_of(Scenario(model="gpt-oss-120b", gpu="h200-sxm", weights="mxfp4", tp=2, isl=1024, osl=1024))
+    drawn, table = data.curve(plan)["measured"].to_pylist(), data.measured_table(plan).to_pylist()
+    assert len(table) == len(drawn) > 0
+    assert [row["TPOT measured, ms"] for row in table] == [row["tpot"] for row in drawn]
+    assert all(row["Says who"].startswith("github:") and row["Says who"].endswith(")") for row in table)
+    assert data.measured_table(plan_of(HALF)).num_rows == 0

@@ -1,15 +1,16 @@
-"""Trust: why believe the numbers? The plan's arithmetic, the catalogue with its sources, and the limits."""
+"""Trust: why believe the numbers? How far off they are, the plan's arithmetic, the catalogue with its sources, the limits."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
 
 import streamlit as st
 
 from planner.errors import HeadroomError
-from planner.ui import show, state, trust_arithmetic, trust_catalogue, trust_limits
+from planner.ui import show, state, trust_accuracy, trust_arithmetic, trust_catalogue, trust_limits
 from planner.ui.text import say
 from planner.ui.trust_words import word
-
-SECTIONS = ("arithmetic", "catalogue", "limits")
 
 
 def page() -> None:
@@ -17,20 +18,10 @@ def page() -> None:
     st.title(word("title"), anchor=False)
     st.markdown(word("lead"))
     chosen = st.segmented_control(
-        word("section"), SECTIONS, format_func=_name, default=SECTIONS[0], required=True, wrap=True,
+        word("section"), tuple(SECTIONS), format_func=word, default="accuracy", required=True, wrap=True,
         key="_trust_section", label_visibility="collapsed", persist_state="session",
     )  # fmt: skip
-    if chosen == "catalogue":
-        trust_catalogue.section(state.current())
-    elif chosen == "limits":
-        trust_limits.section()
-    else:
-        _arithmetic()
-
-
-def _name(section: str) -> str:
-    """What a section is called; the one on limits begins with the accuracy found."""
-    return word("accuracy" if section == "limits" else section)
+    SECTIONS[str(chosen or "accuracy")]()
 
 
 def _arithmetic() -> None:
@@ -40,5 +31,18 @@ def _arithmetic() -> None:
     except HeadroomError as error:
         st.warning(show.plain(f"{say('cannot')} {error}"), icon=":material/block:")
 
+
+def _catalogue() -> None:
+    """The catalogue, with what the session's scenario uses of it."""
+    trust_catalogue.section(state.current())
+
+
+SECTIONS: Final[dict[str, Callable[[], None]]] = {
+    "accuracy": trust_accuracy.section,
+    "arithmetic": _arithmetic,
+    "catalogue": _catalogue,
+    "limits": trust_limits.section,
+}
+"""Sections in the order in which they are offered, and what draws each."""
 
 page()
