@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.candidates import Flags, Rule, block_rules, refusals, rules
 from planner.physics import kv, memory
+from planner.physics.profiling import Profiled, profiled_tokens
 from planner.physics.weights import weight_bytes
 from planner.plan import BINDS, Codes, Column
 from planner.pools import transfer
@@ -33,12 +34,13 @@ REASONS = (
     "the engine does not run on this maker's accelerators",
     "prefill_tp does not divide the model: its attention heads, KV heads or widths",
     "the fixed replicas or prefill workers carry less than the asked request rate: queues grow without end",
+    "the engine refuses to start: its memory share is more than is free at start",
 )
 """Reasons that are not layout rules, by code; the layout rules' follow."""
 
 (
     OK, NO_ROOM, NO_SEQUENCE, SLOW_FIRST, SLOW_TOKEN, TOO_LONG, ENGINE_WEIGHTS, ENGINE_CACHE, NOT_HERE,
-    OVER_POOL, OVER_SEATS, OVER_SLA, WRONG_DEVICE, UNEVEN_POOL, OVERLOADED,
+    OVER_POOL, OVER_SEATS, OVER_SLA, WRONG_DEVICE, UNEVEN_POOL, OVERLOADED, NOT_FREE,
 ) = range(len(REASONS))  # fmt: skip
 
 WITHOUT_POOL = (NOT_HERE, UNEVEN_POOL)
@@ -160,8 +162,8 @@ def room(setting: Setting, layout: Layout) -> Room:
     weights = loaded_weights(setting, layout)
     counted = setting.utilisation if setting.engine.budget == "total" else 1.0
     hidden = (physical - setting.gpu.engine_memory) * counted
-    seats = float(setting.max_seqs)
-    space = memory.workspace(setting.engine, weights, setting.model.vocab, layout.tp, seats, hidden, convention)
+    run = profiling_run(setting)
+    space = memory.workspace(setting.engine, weights, setting.model, layout, run, hidden, convention)
     pool = memory.pool_bytes(setting.engine, physical, setting.utilisation, weights, space)
     length, slots = float(asked.isl + asked.osl), setting.draft.slots
     longest, usual = length + slots, asked.isl + asked.osl / 2.0 + slots
@@ -175,6 +177,13 @@ def room(setting: Setting, layout: Layout) -> Room:
     held = memory.sequences_held(pool, full, common, paging, layout.dp)
     held_mean = memory.sequences_held(pool, mean, usual_common, paging, layout.dp)
     return Room(physical, usable, weights, space, pool, token, tokens, held, held_mean)
+
+
+def profiling_run(setting: Setting) -> Profiled:
+    """What the engine profiles at start: its most sequences, tokens a step and longest sequence."""
+    longest = float(setting.max_len or 0)
+    tokens = profiled_tokens(setting.engine, setting.scenario.token_budget, longest)
+    return Profiled(float(setting.max_seqs), tokens, longest)
 
 
 def sequence(setting: Setting, layout: Layout, tokens: float) -> Column:
@@ -308,6 +317,8 @@ def engine_reason(setting: Setting) -> int:
         return NOT_HERE
     if setting.max_len is not None and asked.isl + asked.osl > setting.max_len:
         return TOO_LONG
+    if setting.convention.overheads and not memory.starts(setting.engine, setting.gpu.engine_memory, setting.utilisation):
+        return NOT_FREE
     vendors = {setting.gpu.vendor} | ({setting.pool.gpu.vendor} if setting.pool is not None else set())
     if setting.convention.overheads and not vendors <= set(engine.vendors):
         return WRONG_DEVICE

@@ -8,7 +8,10 @@ import numpy as np
 
 from planner.formula import formula
 from planner.physics.kv import EXACT, Allocation
+from planner.physics.profiling import Profiled, activation_peak
 from planner.specs.engine import Engine
+from planner.specs.layout import Layout
+from planner.specs.model import ModelSpec
 from planner.specs.profile import Conventions
 from planner.work import Column
 
@@ -17,13 +20,6 @@ from planner.work import Column
 def usable_bytes(physical: float, utilisation: float) -> float:
     """Memory that the engine may use."""
     return physical * utilisation  # [B]
-
-
-@formula("engine logs: with chunked prefill the sampler's float32 logits dominate, above a floor", "B")
-def activation_bytes(max_num_seqs: float, vocab: int, per_logit: float, floor: float) -> Column:
-    """Activation peak of one device."""
-    logits = per_logit * max_num_seqs * vocab  # [B]
-    return np.asarray(np.maximum(logits, floor))  # [B]
 
 
 @formula("engine logs: a base and a share of the weights", "B")
@@ -85,19 +81,39 @@ class Workspace:
 def workspace(
     engine: Engine,
     weights: Column,
-    vocab: int,
-    tp: Column,
-    max_num_seqs: float,
+    model: ModelSpec,
+    layout: Layout,
+    run: Profiled,
     hidden_from_framework: float,
     convention: Conventions,
 ) -> Workspace:
-    """Activation peak, CUDA graphs and runtime memory of one device under an engine (zero in the textbook)."""
+    """Activation peak, CUDA graphs and runtime memory of one device under an engine (zero in the textbook).
+
+    Args:
+        engine: rules of a version on a device.
+        weights: weights of one device [B], shaped as the layout.
+        model, layout: what is profiled, and how it is divided.
+        run: sequences, tokens and longest sequence of the profiling run.
+        hidden_from_framework: what the driver shows and the framework does not [B].
+        convention: what the profile counts.
+    """
     zero = np.zeros(np.shape(weights))
     if not convention.overheads:
         return Workspace(zero, zero, zero)
-    activation = activation_bytes(max_num_seqs, vocab, engine.sampler_bytes_per_logit, engine.activation_floor)
+    activation = activation_peak(engine, model, layout, run)
     graphs = graph_bytes(weights, engine.graph_base, engine.graph_per_weight_byte)
-    return Workspace(activation + zero, graphs, runtime_bytes(engine, tp) + hidden_from_framework + zero)
+    return Workspace(activation + zero, graphs, runtime_bytes(engine, layout.tp) + hidden_from_framework + zero)
+
+
+def starts(engine: Engine, total: float, utilisation: float) -> bool:
+    """Whether the share is free when the engine starts; vLLM refuses to start when it is not.
+
+    Args:
+        engine: rules of a version on a device.
+        total: what the framework reports as the device's memory [B].
+        utilisation: memory share.
+    """
+    return usable_bytes(total, utilisation) <= total - engine.start_bytes
 
 
 def pool_bytes(engine: Engine, physical: float, utilisation: float, weights: Column, space: Workspace) -> Column:

@@ -52,6 +52,10 @@ WEIGHTS: dict[str, Precision] = {
 }
 
 
+FP32 = Precision("fp32", 4.0, 4.0, "bf16", "bf16", "dtype = float32: weights, vectors and cache alike")
+"""What engines load when told to; no scenario offers it, start-ups are still sized."""
+
+
 def grouped_int4(group: int) -> Precision:
     """INT4 whose scale is shared by `group` weights: scale and zero point at the usual 128, else a scale alone."""
     usual = WEIGHTS["int4"]
