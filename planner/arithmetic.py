@@ -33,6 +33,7 @@ UNLISTED: Final = "not listed above"
 
 _GROUP_OF: Final = {
     "physics.memory": "memory",
+    "physics.profiling": "memory",
     "physics.weights": "memory",
     "physics.kv": "memory",
     "physics.attention": "attention",
@@ -266,7 +267,9 @@ def _vectors(setting: Setting, at: Layout) -> float:
     model = setting.model
     mix = zip(_stage(setting, at), model.groups, strict=True)
     layers = (count * vector_params(group) for count, group in mix)
-    return float(sum(layers)) + model.final_params + (model.vision_params or 0) / min(_first(at.tp), model.vision_shards)
+    return (
+        float(sum(layers)) + model.final_params + (model.vision_params or 0) / min(_first(at.tp), model.vision_shards)
+    )
 
 
 def _first(column: object) -> float:

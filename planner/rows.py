@@ -317,8 +317,6 @@ def engine_reason(setting: Setting) -> int:
         return NOT_HERE
     if setting.max_len is not None and asked.isl + asked.osl > setting.max_len:
         return TOO_LONG
-    if setting.convention.overheads and not memory.starts(setting.engine, setting.gpu.engine_memory, setting.utilisation):
-        return NOT_FREE
     vendors = {setting.gpu.vendor} | ({setting.pool.gpu.vendor} if setting.pool is not None else set())
     if setting.convention.overheads and not vendors <= set(engine.vendors):
         return WRONG_DEVICE
@@ -326,4 +324,5 @@ def engine_reason(setting: Setting) -> int:
         return ENGINE_WEIGHTS
     if setting.convention.overheads and asked.kv not in engine.supports_kv:
         return ENGINE_CACHE
-    return OK
+    started = memory.starts(engine, setting.gpu.engine_memory, setting.utilisation)
+    return OK if started or not setting.convention.overheads else NOT_FREE

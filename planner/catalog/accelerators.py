@@ -221,7 +221,7 @@ def smallest_variant(text: str) -> Accelerator | None:
     word = spelling(text)
     if len(word) < SHORTEST_FAMILY:
         return None
-    known = [accelerators()[id] for name, id in names(memory_only=True).items() if name.startswith(word)]
+    known = [accelerators()[key] for name, key in names(memory_only=True).items() if name.startswith(word)]
     return min(known, key=lambda item: (item.engine_memory, item.id), default=None)
 
 
