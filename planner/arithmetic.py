@@ -266,10 +266,10 @@ def _vectors(setting: Setting, at: Layout) -> float:
     """Parameters outside matrices on a rank: norms, biases, vision towers (split or whole by their family)."""
     model = setting.model
     mix = zip(_stage(setting, at), model.groups, strict=True)
-    layers = (count * vector_params(group) for count, group in mix)
-    return (
-        float(sum(layers)) + model.final_params + (model.vision_params or 0) / min(_first(at.tp), model.vision_shards)
-    )
+    layers = sum(count * vector_params(group) for count, group in mix)
+    tables = 0 if setting.convention.nominal_bytes else model.table_params
+    vision = (model.vision_params or 0) / min(_first(at.tp), model.vision_shards)
+    return float(layers) + model.final_params + tables + vision
 
 
 def _first(column: object) -> float:

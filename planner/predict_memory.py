@@ -152,6 +152,14 @@ def _device(row: Row) -> Accelerator | None:
     return find_accelerator(name, memory_only=True) or smallest_variant(name)
 
 
+def _variant(row: Row) -> tuple[str, ...]:
+    """What was taken where the name leaves the accelerator open and the memory follows from it."""
+    sized = positive(row, "gpu_mem_gib_printed", "gpu_mem_gb_nominal") is not None
+    name = row.get("gpu", "")
+    found = None if sized or find_accelerator(name, memory_only=True) else smallest_variant(name)
+    return () if found is None else (f"of all {name[:40]} the smallest, {found.name}",)
+
+
 def _device_bytes(row: Row) -> float | None:
     """Device memory: as printed, else what the driver shows of the named accelerator, else the nominal size."""
     printed, nominal = positive(row, "gpu_mem_gib_printed"), positive(row, "gpu_mem_gb_nominal")
@@ -178,7 +186,7 @@ def _with_pool(row: Row, shape: Shape, rules: Engine, total: float, share: float
     concurrency = None if longest is None else max(pool, 0.0) / _longest(shape, longest, degree(row, "dcp"), rule)
     tokens = float(memory.tokens_held(np.full(1, pool), np.full(1, token), 1.0, block)[0]) if token > 0 else None
     fits = memory.starts(rules, total, share) and (pool > 0 if concurrency is None else concurrency >= 1.0)
-    source = "; ".join((f"{rules.name} {rules.version}", *shape.said))
+    source = "; ".join((f"{rules.name} {rules.version}", *shape.said, *_variant(row)))
     return MemoryPrediction(shape.weights / GIB, token, max(pool, 0.0) / GIB, tokens, concurrency, fits, source, "")
 
 

@@ -73,7 +73,7 @@ class EraRecord(BaseModel):
     image_gib: float = Field(default=0.0, ge=0)
     whole_prompt_tokens: int = Field(default=0, ge=0)
     runtime_gib: dict[int, float] = Field(min_length=1)
-    runtime_over_pcie_gib: dict[int, float] = {}
+    runtime_plain_gib: dict[int, float] = {}
     graphs_in_budget: bool
     graph_base_gib: float = Field(ge=0)
     graph_per_weight_byte: float = Field(ge=0)
@@ -239,10 +239,14 @@ def share(record: EngineRecord, era: EraRecord, chosen: DeviceDefaults, device: 
     return round((capacity - chosen.reserve_mib) / capacity, 3)
 
 
+PLAIN_LINKS = ("PCIe", "NVLink 3 ")
+"""How links begin over which vLLM holds no buffers for multicast all-reduces, which came with NVLink 4's switches."""
+
+
 def runtime_on(era: EraRecord, device: Accelerator | None) -> tuple[tuple[int, float], ...]:
-    """Runtime memory by TP degree [B]; less where devices talk over PCIe, without buffers for switched all-reduces."""
-    over_pcie = device is not None and device.scale_up_name.startswith("PCIe")
-    table = era.runtime_over_pcie_gib if over_pcie and era.runtime_over_pcie_gib else era.runtime_gib
+    """Runtime memory by TP degree [B]; less where an engine holds no buffers for switched all-reduces."""
+    plain = device is not None and device.scale_up_name.startswith(PLAIN_LINKS)
+    table = era.runtime_plain_gib if plain and era.runtime_plain_gib else era.runtime_gib
     return tuple((tp, gib * GIB) for tp, gib in sorted(table.items()))
 
 

@@ -167,8 +167,9 @@ def weight_bytes(
     for group in model.mtp if mtp else ():
         total = total + group.count * layer_bytes(group, kinds, layout, redundant, convention)
     extra = model.mtp_extra_params if mtp else 0
+    tables = 0 if convention.nominal_bytes else model.table_params
     vision = (model.vision_params or 0) * plain / np.minimum(layout.tp, model.vision_shards)
-    return total + end_bytes(model, plain, layout) + vision + (model.final_params + extra) * plain
+    return total + end_bytes(model, plain, layout) + vision + (model.final_params + extra + tables) * plain
 
 
 def end_bytes(model: ModelSpec, plain: float, layout: Layout) -> Column:

@@ -163,6 +163,7 @@ class ModelSpec:
         embed_params, head_params: `head_params` is 0 when tied, though the head is still read and multiplied.
         final_params: last norm and other vectors outside layers.
         vision_params: parameters of vision or audio towers (loaded, not timed); None = has one, size unknown.
+        table_params: elements of rotary tables of stretched positions, loaded beside the weights by every rank, in no count.
         vision_kind: family of the vision tower (`siglip`, `pixtral`, `qwen` …); empty = none, or not known.
         max_len: longest position the configuration admits; None = not stated.
         precision: what the published checkpoint's linear layers are stored in (`bf16`, `fp8-block`, `mxfp4` …).
@@ -189,6 +190,7 @@ class ModelSpec:
     mtp_extra_params: int = 0
     vision_params: int | None = 0
     vision_kind: str = ""
+    table_params: int = 0
     source: str = ""
     date: str = ""
     confidence: str = ""

@@ -213,8 +213,8 @@ def _era_rules(record: engines.EngineRecord, era: engines.EraRecord) -> Iterator
     yield "images of any size, GiB", f"{era.image_gib:g}", "image_bytes"
     yield "prompts profiled whole up to, tokens", f"{era.whole_prompt_tokens:,}", "whole_prompt_tokens"
     yield "runtime, GiB by TP degree", _by_degree(era.runtime_gib), "runtime_bytes"
-    if era.runtime_over_pcie_gib:
-        yield "runtime over PCIe, GiB by TP degree", _by_degree(era.runtime_over_pcie_gib), "runtime_bytes"
+    if era.runtime_plain_gib:
+        yield "runtime without switched NVLink, GiB by TP degree", _by_degree(era.runtime_plain_gib), "runtime_bytes"
     yield "graphs inside the share", "yes" if era.graphs_in_budget else "no", "graphs_in_budget"
     yield "graphs, GiB", f"{era.graph_base_gib:g}", "graph_base"
     yield "graphs, bytes per weight byte", f"{era.graph_per_weight_byte:g}", "graph_per_weight_byte"

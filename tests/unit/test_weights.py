@@ -10,6 +10,7 @@ from planner.physics import weights
 from planner.specs.layout import layout
 from planner.specs.precision import WEIGHTS
 from planner.specs.profile import MEASURED, TEXTBOOK, Conventions
+from planner.units import GIB
 from tests.asking import column, one
 
 
@@ -25,7 +26,30 @@ def held(
 @pytest.mark.parametrize("name", model_ids())
 def test_one_device_holds_every_parameter_in_bf16(name: str) -> None:
     spec = model(name)
-    assert held(name) == 2 * (spec.total_params + (spec.vision_params or 0))
+    assert held(name) == 2 * (spec.total_params + (spec.vision_params or 0) + spec.table_params)
+
+
+@pytest.mark.parametrize(
+    ("name", "tp", "precision", "printed"),
+    [
+        # Gemma 3: rotary tables of eight times its positions; 27B has heads of 128 and half the table
+        ("gemma-3-4b", 1, "bf16", 8.58),
+        ("gemma-3-12b", 1, "bf16", 23.31),
+        ("gemma-3-27b", 1, "bf16", 51.45),
+        # SigLIP is split, Pixtral is not
+        ("granite-vision-3.3-2b", 1, "bf16", 5.54),
+        ("granite-vision-3.3-2b", 2, "bf16", 2.79),
+        ("mistral-small-3.1-24b", 1, "bf16", 44.76),
+        ("llama-3.1-8b", 1, "fp32", 29.98),
+    ],
+)
+def test_vllm_0_19_printed_these_weights(name: str, tp: int, precision: str, printed: float) -> None:
+    assert held(name, precision, tp=tp) / GIB == pytest.approx(printed, rel=0.01)
+
+
+def test_the_textbook_counts_no_tables() -> None:
+    spec = model("gemma-3-4b")
+    assert held("gemma-3-4b", convention=TEXTBOOK) == 2 * (spec.total_params + (spec.vision_params or 0))
 
 
 @pytest.mark.parametrize(
