@@ -131,7 +131,9 @@ def ffn_bytes(
             width = stored_bytes(kinds.experts, convention)
             tile = 1.0 if convention.nominal_bytes else kinds.experts.tile
             padding = tile_padding(ffn.expert[0].shards, layout.expert_tp, tile)
-            routed = expert_bytes(stored, linear_params(ffn.expert), width, layout.expert_tp) * padding
+            routed = (
+                expert_bytes(stored, _padded_params(ffn, kinds.experts, convention), width, layout.expert_tp) * padding
+            )
             vectors = expert_bytes(stored, ffn.expert_extra_params, plain, layout.expert_tp)
             ways = np.where(layout.dispatches(ffn.top_k) > 0.0, 1.0, tp)
             shared = linears_bytes(ffn.shared, kinds.dense, kinds, ways, convention)
@@ -140,6 +142,13 @@ def ffn_bytes(
             return whole
         case _:
             return np.zeros(np.broadcast_shapes(np.shape(tp), np.shape(layout.ep)))
+
+
+def _padded_params(ffn: ExpertFFN, precision: Precision, convention: Conventions) -> int:
+    """Weights of one expert with its hidden width padded as kernels store it (fitted to engine logs of MXFP4)."""
+    tile, hidden = precision.hidden_tile, ffn.expert[0].inputs
+    params = linear_params(ffn.expert)
+    return params if convention.nominal_bytes else params // hidden * (-(-hidden // tile) * tile)
 
 
 def layer_bytes(group: LayerGroup, kinds: Formats, layout: Layout, redundant: float, convention: Conventions) -> Column:
