@@ -179,15 +179,32 @@ def _with_pool(row: Row, shape: Shape, rules: Engine, total: float, share: float
     weights = np.full(1, shape.weights)
     space = memory.workspace(rules, weights, shape.model, shape.layout, run, 0.0, MEASURED)
     space = replace(space, graphs=np.zeros(1)) if eager else space
-    pool = float(memory.pool_bytes(rules, total, share, weights, space)[0])
+    pool, slots = _split(shape, rules, memory.pool_bytes(rules, total, share, weights, space))
     block = whole(row, "block_size", rules.block_size)
     rule = replace(memory.allocation_rules(rules, run.tokens, MEASURED), block=block)
     longest = positive(row, "max_model_len")
-    concurrency = None if longest is None else max(pool, 0.0) / _longest(shape, longest, degree(row, "dcp"), rule)
+    concurrency = None
+    if longest is not None:
+        own = _longest(shape, longest, degree(row, "dcp"), rule) - (0.0 if slots is None else _state(shape))
+        concurrency = min(max(pool, 0.0) / own, np.inf if slots is None else slots)
     tokens = float(memory.tokens_held(np.full(1, pool), np.full(1, token), 1.0, block)[0]) if token > 0 else None
     fits = memory.starts(rules, total, share) and (pool > 0 if concurrency is None else concurrency >= 1.0)
     source = "; ".join((f"{rules.name} {rules.version}", *shape.said, *_variant(row)))
     return MemoryPrediction(shape.weights / GIB, token, max(pool, 0.0) / GIB, tokens, concurrency, fits, source, "")
+
+
+def _state(shape: Shape) -> float:
+    """Bytes of one sequence's recurrent states on the tightest rank."""
+    return float(kv.state_bytes(shape.parts, shape.layout.tp, shape.layout.pp)[0])
+
+
+def _split(shape: Shape, rules: Engine, pool: Column) -> tuple[float, float | None]:
+    """The pool of keys and values, and how many sequences' states fit beside it; None where both share blocks."""
+    state = np.full(1, _state(shape))
+    if not memory.splits(rules, state):
+        return float(pool[0]), None
+    growing = memory.growing_pool(pool, rules.state_ratio)
+    return float(growing[0]), float(memory.states_held(pool, growing, state, np.ones(1))[0])
 
 
 def _profiled(row: Row, shape: Shape, rules: Engine) -> Profiled:

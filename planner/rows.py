@@ -169,14 +169,30 @@ def room(setting: Setting, layout: Layout) -> Room:
     longest, usual = length + slots, asked.isl + asked.osl / 2.0 + slots
     full, mean = sequence(setting, layout, longest), sequence(setting, layout, usual)
     common, usual_common = (shared_bytes(setting, layout, tokens) for tokens in (longest, usual))
-    paging = convention.cache_utilisation
     exact = replace(setting.allocation, block=1)
     token = kv.sequence_bytes(setting.cache, length * ONE, layout.tp, layout.pp, layout.context_ways, exact) / length
     token = token * (1.0 + setting.draft.share)
-    tokens = memory.tokens_held(pool, token, paging, setting.allocation.block)
-    held = memory.sequences_held(pool, full, common, paging, layout.dp)
-    held_mean = memory.sequences_held(pool, mean, usual_common, paging, layout.dp)
+    growing = pool if _state(setting, layout) is None else memory.growing_pool(pool, setting.engine.state_ratio)
+    tokens = memory.tokens_held(growing, token, convention.cache_utilisation, setting.allocation.block)
+    held = _sequences(setting, layout, (pool, growing), full, common)
+    held_mean = _sequences(setting, layout, (pool, growing), mean, usual_common)
     return Room(physical, usable, weights, space, pool, token, tokens, held, held_mean)
+
+
+def _state(setting: Setting, layout: Layout) -> Column | None:
+    """Bytes of a sequence's recurrent states on one rank; None where no part of the pool is theirs alone."""
+    state = kv.state_bytes(setting.cache, layout.tp, layout.pp) * (1.0 + setting.draft.share)
+    return state if setting.convention.overheads and memory.splits(setting.engine, state) else None
+
+
+def _sequences(setting: Setting, layout: Layout, pools: tuple[Column, Column], full: Column, common: Column) -> Column:
+    """Sequences of a size that a replica's pools (all of it, what grows) hold, states in a part of their own or not."""
+    pool, growing = pools
+    paging, state = setting.convention.cache_utilisation, _state(setting, layout)
+    if state is None:
+        return memory.sequences_held(pool, full, common, paging, layout.dp)
+    held = memory.sequences_held(growing, full - state, common, paging, layout.dp)
+    return np.asarray(np.minimum(held, memory.states_held(pool, growing, state, layout.dp)), dtype=np.float64)
 
 
 def profiling_run(setting: Setting) -> Profiled:

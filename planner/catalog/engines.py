@@ -31,6 +31,7 @@ NUMBERS = (
     "image_bytes",
     "whole_prompt_tokens",
     "start_bytes",
+    "state_ratio",
     "runtime_bytes",
     "graphs_in_budget",
     "graph_base",
@@ -72,6 +73,7 @@ class EraRecord(BaseModel):
     index_buffer_per_token: float = Field(default=0.0, ge=0)
     image_gib: float = Field(default=0.0, ge=0)
     whole_prompt_tokens: int = Field(default=0, ge=0)
+    state_ratio: float = Field(default=0.0, ge=0)
     runtime_gib: dict[int, float] = Field(min_length=1)
     runtime_plain_gib: dict[int, float] = {}
     graphs_in_budget: bool
@@ -288,6 +290,7 @@ def from_record(record: EngineRecord, era: EraRecord, chosen: DeviceDefaults, de
         index_buffer_per_token=era.index_buffer_per_token,
         image_bytes=era.image_gib * GIB,
         whole_prompt_tokens=era.whole_prompt_tokens,
+        state_ratio=era.state_ratio,
         start_bytes=chosen.taken_gib * GIB,
         runtime_bytes=runtime_on(era, device),
         graphs_in_budget=era.graphs_in_budget,

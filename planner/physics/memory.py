@@ -58,6 +58,20 @@ def sequences_held(pool: Column, sequence: Column, shared: Column, paging: float
     return per_rank * ranks  # [sequences]
 
 
+@formula("engine rule (SGLang): recurrent states and growing cache share the static pool as the ratio to one", "B")
+def growing_pool(pool: Column, ratio: float) -> Column:
+    """What a pool leaves for keys and values once states have their part."""
+    parts = 1.0 + ratio  # [1]
+    return pool / parts  # [B]
+
+
+@formula("definition, floored: whole states in their part of the pool", "sequences")
+def states_held(pool: Column, growing: Column, state: Column, ranks: Column) -> Column:
+    """Sequences whose recurrent states a replica's pools hold."""
+    slots = np.floor(np.maximum(pool - growing, 0.0) / state)  # [sequences]
+    return slots * ranks  # [sequences]
+
+
 @formula("definition, floored to whole blocks: tokens of full-length sequences that one device's pool holds", "tokens")
 def tokens_held(pool: Column, token_bytes: Column, paging: float, block: int) -> Column:
     """Cache tokens of one attention rank, as the engine's log counts them."""
@@ -127,6 +141,11 @@ def pool_bytes(engine: Engine, physical: float, utilisation: float, weights: Col
             return pool_of_static(usable, weights, space.runtime, utilisation)
         case "free":
             return pool_of_free(physical, weights, space.activation, space.runtime, space.graphs, utilisation)
+
+
+def splits(engine: Engine, state: Column) -> bool:
+    """Whether an engine keeps states in a part of the pool of their own, and there are any."""
+    return engine.state_ratio > 0.0 and bool(np.any(state > 0.0))
 
 
 def runtime_bytes(engine: Engine, tp: Column) -> Column:

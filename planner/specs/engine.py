@@ -81,6 +81,7 @@ class Engine:
         index_buffer_per_token: work buffer of sparse attention per token of the longest sequence [B].
         image_bytes: activation peak that images of any size add [B].
         whole_prompt_tokens: longest sequence up to which prompts are profiled whole; 0 = they are read in chunks.
+        state_ratio: recurrent states' part of the pool over the growing cache's; 0 = both come from the same blocks.
         start_bytes: memory that is not free when the engine starts [B]; a share that needs it is refused.
         runtime_bytes: NCCL, CUDA context and other non-framework memory by TP degree [B], ascending pairs (tp, bytes);
             the nearest tabulated degree at or below holds.
@@ -121,6 +122,7 @@ class Engine:
     image_bytes: float = 0.0
     whole_prompt_tokens: int = 0
     start_bytes: float = 0.0
+    state_ratio: float = 0.0
     budget: Budget = "total"
     since: str = ""
     vendors: tuple[str, ...] = ()

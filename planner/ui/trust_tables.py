@@ -212,6 +212,7 @@ def _era_rules(record: engines.EngineRecord, era: engines.EraRecord) -> Iterator
     yield "sparse index buffer, bytes per token", f"{era.index_buffer_per_token:,g}", "index_buffer_per_token"
     yield "images of any size, GiB", f"{era.image_gib:g}", "image_bytes"
     yield "prompts profiled whole up to, tokens", f"{era.whole_prompt_tokens:,}", "whole_prompt_tokens"
+    yield "recurrent states' part of the pool over the cache's", f"{era.state_ratio:g}", "state_ratio"
     yield "runtime, GiB by TP degree", _by_degree(era.runtime_gib), "runtime_bytes"
     if era.runtime_plain_gib:
         yield "runtime without switched NVLink, GiB by TP degree", _by_degree(era.runtime_plain_gib), "runtime_bytes"

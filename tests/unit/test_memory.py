@@ -174,3 +174,13 @@ def test_columns_and_lone_values_agree() -> None:
     alone = [work(VLLM, column(w), t, 0.0) for w, t in zip(weights, tp, strict=True)]
     assert together.graphs.tolist() == [one(each.graphs) for each in alone]
     assert together.runtime.tolist() == [one(each.runtime) for each in alone]
+
+
+def test_sglang_holds_as_many_sequences_as_states_or_cache_allow() -> None:
+    """Qwen3.5-27B in SGLang: pool R leaves R / 1.9 for 64 KiB a token and 0.9 R / 1.9 for 48 layers of states."""
+    found = plan(model="qwen3.5-27b", tp=1, engine="sglang", isl=1000, osl=24, util=0.9)
+    state = 48 * (48 * 128 * 128 * 4 + (2 * 16 + 48) * 128 * 3 * 2)
+    growing = found.kv_pool_bytes / 1.9
+    by_cache, by_state = growing / (1024 * 65_536), 0.9 * growing / state
+    assert found.b_max_kv == np.floor(min(by_cache, by_state))
+    assert by_state < by_cache

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from planner.catalog.accelerators import accelerator
+from planner.catalog.engines import engine
 from planner.errors import InputError
 from planner.predict import PRED_COLUMNS, predict_file, predict_rows, read_table
 from tests.asking import plan
@@ -250,3 +252,14 @@ def test_v0_reads_prompts_whole() -> None:
     case = {**MEMORY, "model": "Qwen/Qwen2.5-7B-Instruct", "tp": "1", "gpu": "L40S", "engine_version": "0.7.3"}
     long, longer = (number(cells(case, max_model_len=length), "kv_gib_per_gpu") for length in ("32768", "32769"))
     assert longer - long == pytest.approx(4.344 - 1.405, abs=0.01)
+
+
+def test_sglang_keeps_states_in_a_part_of_their_own() -> None:
+    """Its log of Qwen3.5 at TP2: 4.48 GiB of states beside 5.00 of keys and values, which is 0.9 to 1."""
+    case = {**MEMORY, "model": "Qwen/Qwen3.5-27B", "engine": "sglang", "engine_version": "", "tp": "2", "gpu": "H200"}
+    sparse, dense = (cells(case, model=name) for name in ("Qwen/Qwen3.5-27B", "Qwen/Qwen3-32B"))
+    total = accelerator("h200-sxm").engine_memory / 2**30
+    runtime = dict(engine("sglang", None, accelerator("h200-sxm")).runtime_bytes)[2] / 2**30
+    for found, ratio in ((sparse, 1.9), (dense, 1.0)):
+        static = 0.9 * (total - runtime) - number(found, "weights_gib_per_gpu")
+        assert number(found, "kv_gib_per_gpu") == pytest.approx(static / ratio, rel=1e-3)
