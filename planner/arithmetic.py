@@ -33,6 +33,7 @@ UNLISTED: Final = "not listed above"
 
 _GROUP_OF: Final = {
     "physics.memory": "memory",
+    "physics.profiling": "memory",
     "physics.weights": "memory",
     "physics.kv": "memory",
     "physics.attention": "attention",
@@ -230,7 +231,7 @@ def _weights_sum(setting: Setting, at: Layout, taken: Recording, total: float) -
     ends, vectors = _first(end_bytes(setting.model, plain, at)), plain * _vectors(setting, at)
     lines = [_held_line(name, factors) for name, factors in matrices]
     lines.append(Line("embedding and head", "split over the vocabulary", "", number(ends), "B"))
-    lines.append(Line("norms, biases, vision", "held whole", "", number(vectors), "B"))
+    lines.append(Line("norms, biases, vision", "held whole, some towers split", "", number(vectors), "B"))
     rest = total - ends - vectors - sum(prod(factors) for _, factors in matrices)
     if abs(rest) > 1e-9 * total:
         lines.append(Line(UNLISTED, "the total less all of these", "", number(rest), "B"))
@@ -264,11 +265,13 @@ def _stage(setting: Setting, at: Layout) -> tuple[float, ...]:
 
 
 def _vectors(setting: Setting, at: Layout) -> float:
-    """Parameters that every rank holds whole: norms, biases, vision towers."""
+    """Parameters outside matrices on a rank: norms, biases, vision towers (split or whole by their family)."""
     model = setting.model
     mix = zip(_stage(setting, at), model.groups, strict=True)
-    layers = (count * vector_params(group) for count, group in mix)
-    return float(sum(layers)) + model.final_params + (model.vision_params or 0)
+    layers = sum(count * vector_params(group) for count, group in mix)
+    tables = 0 if setting.convention.nominal_bytes else model.table_params
+    vision = (model.vision_params or 0) / min(_first(at.tp), model.vision_shards)
+    return float(layers) + model.final_params + tables + vision
 
 
 def _first(column: object) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.candidates import Flags, Rule, block_rules, refusals, rules
 from planner.physics import kv, memory
+from planner.physics.profiling import Profiled, profiled_tokens
 from planner.physics.weights import weight_bytes
 from planner.plan import BINDS, Codes, Column
 from planner.pools import transfer
@@ -33,12 +34,13 @@ REASONS = (
     "the engine does not run on this maker's accelerators",
     "prefill_tp does not divide the model: its attention heads, KV heads or widths",
     "the fixed replicas or prefill workers carry less than the asked request rate: queues grow without end",
+    "the engine refuses to start: its memory share is more than is free at start",
 )
 """Reasons that are not layout rules, by code; the layout rules' follow."""
 
 (
     OK, NO_ROOM, NO_SEQUENCE, SLOW_FIRST, SLOW_TOKEN, TOO_LONG, ENGINE_WEIGHTS, ENGINE_CACHE, NOT_HERE,
-    OVER_POOL, OVER_SEATS, OVER_SLA, WRONG_DEVICE, UNEVEN_POOL, OVERLOADED,
+    OVER_POOL, OVER_SEATS, OVER_SLA, WRONG_DEVICE, UNEVEN_POOL, OVERLOADED, NOT_FREE,
 ) = range(len(REASONS))  # fmt: skip
 
 WITHOUT_POOL = (NOT_HERE, UNEVEN_POOL)
@@ -160,21 +162,44 @@ def room(setting: Setting, layout: Layout) -> Room:
     weights = loaded_weights(setting, layout)
     counted = setting.utilisation if setting.engine.budget == "total" else 1.0
     hidden = (physical - setting.gpu.engine_memory) * counted
-    seats = float(setting.max_seqs)
-    space = memory.workspace(setting.engine, weights, setting.model.vocab, layout.tp, seats, hidden, convention)
+    run = profiling_run(setting)
+    space = memory.workspace(setting.engine, weights, setting.model, layout, run, hidden, convention)
     pool = memory.pool_bytes(setting.engine, physical, setting.utilisation, weights, space)
     length, slots = float(asked.isl + asked.osl), setting.draft.slots
     longest, usual = length + slots, asked.isl + asked.osl / 2.0 + slots
     full, mean = sequence(setting, layout, longest), sequence(setting, layout, usual)
     common, usual_common = (shared_bytes(setting, layout, tokens) for tokens in (longest, usual))
-    paging = convention.cache_utilisation
     exact = replace(setting.allocation, block=1)
     token = kv.sequence_bytes(setting.cache, length * ONE, layout.tp, layout.pp, layout.context_ways, exact) / length
     token = token * (1.0 + setting.draft.share)
-    tokens = memory.tokens_held(pool, token, paging, setting.allocation.block)
-    held = memory.sequences_held(pool, full, common, paging, layout.dp)
-    held_mean = memory.sequences_held(pool, mean, usual_common, paging, layout.dp)
+    growing = pool if _state(setting, layout) is None else memory.growing_pool(pool, setting.engine.state_ratio)
+    tokens = memory.tokens_held(growing, token, convention.cache_utilisation, setting.allocation.block)
+    held = _sequences(setting, layout, (pool, growing), full, common)
+    held_mean = _sequences(setting, layout, (pool, growing), mean, usual_common)
     return Room(physical, usable, weights, space, pool, token, tokens, held, held_mean)
+
+
+def _state(setting: Setting, layout: Layout) -> Column | None:
+    """Bytes of a sequence's recurrent states on one rank; None where no part of the pool is theirs alone."""
+    state = kv.state_bytes(setting.cache, layout.tp, layout.pp) * (1.0 + setting.draft.share)
+    return state if setting.convention.overheads and memory.splits(setting.engine, state) else None
+
+
+def _sequences(setting: Setting, layout: Layout, pools: tuple[Column, Column], full: Column, common: Column) -> Column:
+    """Sequences of a size that a replica's pools (all of it, what grows) hold, states in a part of their own or not."""
+    pool, growing = pools
+    paging, state = setting.convention.cache_utilisation, _state(setting, layout)
+    if state is None:
+        return memory.sequences_held(pool, full, common, paging, layout.dp)
+    held = memory.sequences_held(growing, full - state, common, paging, layout.dp)
+    return np.asarray(np.minimum(held, memory.states_held(pool, growing, state, layout.dp)), dtype=np.float64)
+
+
+def profiling_run(setting: Setting) -> Profiled:
+    """What the engine profiles at start: its most sequences, tokens a step and longest sequence."""
+    longest = float(setting.max_len or 0)
+    tokens = profiled_tokens(setting.engine, setting.scenario.token_budget, longest)
+    return Profiled(float(setting.max_seqs), tokens, longest)
 
 
 def sequence(setting: Setting, layout: Layout, tokens: float) -> Column:
@@ -315,4 +340,5 @@ def engine_reason(setting: Setting) -> int:
         return ENGINE_WEIGHTS
     if setting.convention.overheads and asked.kv not in engine.supports_kv:
         return ENGINE_CACHE
-    return OK
+    started = memory.starts(engine, setting.gpu.engine_memory, setting.utilisation)
+    return OK if started or not setting.convention.overheads else NOT_FREE

@@ -212,3 +212,19 @@ def find_accelerator(text: str, *, memory_only: bool = False) -> Accelerator | N
     """
     found = names(memory_only).get(spelling(text))
     return None if found is None else accelerators()[found]
+
+
+def smallest_variant(text: str) -> Accelerator | None:
+    """The accelerator of least memory whose name a table's word begins (`Ascend 910B`: 910B1 to 910B4); None = none.
+
+    For memory questions about a name that does not fix the variant: what fits the smallest fits them all.
+    """
+    word = spelling(text)
+    if len(word) < SHORTEST_FAMILY:
+        return None
+    known = [accelerators()[key] for name, key in names(memory_only=True).items() if name.startswith(word)]
+    return min(known, key=lambda item: (item.engine_memory, item.id), default=None)
+
+
+SHORTEST_FAMILY = 4
+"""Letters that a family's name has at least (`A100`); shorter words begin too much."""

@@ -26,6 +26,12 @@ NUMBERS = (
     "token_budget",
     "sampler_bytes_per_logit",
     "activation_floor",
+    "keeps_expert_buffers",
+    "index_buffer_per_token",
+    "image_bytes",
+    "whole_prompt_tokens",
+    "start_bytes",
+    "state_ratio",
     "runtime_bytes",
     "graphs_in_budget",
     "graph_base",
@@ -44,6 +50,7 @@ class DeviceDefaults(BaseModel):
     max_num_seqs: int = Field(ge=1)
     token_budget: int = Field(ge=1)
     activation_floor_gib: float = Field(ge=0)
+    taken_gib: float = Field(default=0.0, ge=0)
     reserve_mib: float | None = Field(default=None, gt=0)
 
     def matches(self, device: Accelerator) -> bool:
@@ -62,7 +69,13 @@ class EraRecord(BaseModel):
     memory_utilisation: float | None = Field(default=None, gt=0, le=1)
     block_size: int = Field(ge=1)
     sampler_bytes_per_logit: float = Field(ge=0)
+    keeps_expert_buffers: bool = False
+    index_buffer_per_token: float = Field(default=0.0, ge=0)
+    image_gib: float = Field(default=0.0, ge=0)
+    whole_prompt_tokens: int = Field(default=0, ge=0)
+    state_ratio: float = Field(default=0.0, ge=0)
     runtime_gib: dict[int, float] = Field(min_length=1)
+    runtime_plain_gib: dict[int, float] = {}
     graphs_in_budget: bool
     graph_base_gib: float = Field(ge=0)
     graph_per_weight_byte: float = Field(ge=0)
@@ -228,6 +241,17 @@ def share(record: EngineRecord, era: EraRecord, chosen: DeviceDefaults, device: 
     return round((capacity - chosen.reserve_mib) / capacity, 3)
 
 
+PLAIN_LINKS = ("PCIe", "NVLink 3 ")
+"""How links begin over which vLLM holds no buffers for multicast all-reduces, which came with NVLink 4's switches."""
+
+
+def runtime_on(era: EraRecord, device: Accelerator | None) -> tuple[tuple[int, float], ...]:
+    """Runtime memory by TP degree [B]; less where an engine holds no buffers for switched all-reduces."""
+    plain = device is not None and device.scale_up_name.startswith(PLAIN_LINKS)
+    table = era.runtime_plain_gib if plain and era.runtime_plain_gib else era.runtime_gib
+    return tuple((tp, gib * GIB) for tp, gib in sorted(table.items()))
+
+
 @cache
 def engine(id: str, version: str | None = None, device: Accelerator | None = None) -> Engine:
     """An engine as it behaves out of the box.
@@ -262,7 +286,13 @@ def from_record(record: EngineRecord, era: EraRecord, chosen: DeviceDefaults, de
         token_budget=chosen.token_budget,
         sampler_bytes_per_logit=era.sampler_bytes_per_logit,
         activation_floor=chosen.activation_floor_gib * GIB,
-        runtime_bytes=tuple((tp, gib * GIB) for tp, gib in sorted(era.runtime_gib.items())),
+        keeps_expert_buffers=era.keeps_expert_buffers,
+        index_buffer_per_token=era.index_buffer_per_token,
+        image_bytes=era.image_gib * GIB,
+        whole_prompt_tokens=era.whole_prompt_tokens,
+        state_ratio=era.state_ratio,
+        start_bytes=chosen.taken_gib * GIB,
+        runtime_bytes=runtime_on(era, device),
         graphs_in_budget=era.graphs_in_budget,
         graph_base=era.graph_base_gib * GIB,
         graph_per_weight_byte=era.graph_per_weight_byte,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.catalog.hf_kda import kda
 from planner.catalog.hf_layers import sliding_window
 from planner.catalog.hf_shape import HEAD_DIM, HEADS, KV_HEADS, MOST_HEADS, Shape
 from planner.specs.model import (
@@ -29,6 +30,8 @@ def attention(shape: Shape, kind: str) -> Attention | None:
             return None
         case "linear":
             return delta_net(shape)
+        case "kda":
+            return kda(shape)
         case "mamba":
             return mamba(shape)
         case "lightning":

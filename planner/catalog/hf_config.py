@@ -20,7 +20,7 @@ from planner.catalog.hf_keys import check_finite, check_refused, ignored_note, l
 from planner.catalog.hf_layers import BLOCK_ATTENTION, BLOCK_FFN, attention_plan, ffn_plan
 from planner.catalog.hf_precision import storage
 from planner.catalog.hf_shape import BLOCK_LETTERS, Shape, read_shape
-from planner.catalog.hf_vision import vision_params
+from planner.catalog.hf_vision import vision_kind, vision_params
 from planner.errors import ModelConfigError
 from planner.specs.model import LayerGroup, ModelSpec
 
@@ -118,6 +118,7 @@ def model_from_config(
         mtp=weights.prediction,
         mtp_extra_params=_prediction_extras(shape),
         vision_params=vision,
+        vision_kind=vision_kind(outer),
         source=source,
         notes=notes + ignored_note(ignored),
     )

@@ -96,6 +96,7 @@ CONVENTIONS: dict[str, Convention] = {
     "deepseek_v3": PLAIN,
     "deepseek_v32": PLAIN,
     "kimi_k2": PLAIN,
+    "kimi_linear": PLAIN,
     "glm_moe_dsa": PLAIN,
     "glm4_moe_lite": PLAIN,
     "glm4_moe": Convention(qk_norm="head", qk_norm_on=False, bias_on_output=False),

@@ -21,7 +21,6 @@ MOST_LISTED = 20
 REFUSED: dict[str, str] = {
     "compress_ratios": "attention over compressed tokens is not supported",
     "sparse_attention_config": "block-sparse attention is not supported",
-    "linear_attn_config": "this linear attention (KDA) is not supported",
     "hybrid_layer_pattern": "sliding layers with their own head counts are not supported",
     "attention_other_setting": "sliding layers with their own head counts are not supported",
     "use_head_wise_attn_gate": "head-wise attention gates are not supported",

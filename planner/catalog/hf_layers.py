@@ -1,6 +1,6 @@
 """Which kind of attention and of feed-forward block each layer has.
 
-Attention kinds: `full`, `window`, `chunk`, `linear` (gated delta net), `mamba`, `lightning`, `shared` (sparse, reading
+Attention kinds: `full`, `window`, `chunk`, `linear` (gated delta net), `kda`, `mamba`, `lightning`, `shared` (sparse, reading
 its neighbour's choice of tokens), `none`. Feed-forward kinds: `dense`, `moe`, `none`.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from planner.catalog.hf_fields import LAYERS
+from planner.catalog.hf_kda import kda_plan
 from planner.catalog.hf_shape import Shape
 
 Plan = tuple[str, ...]
@@ -37,7 +38,7 @@ def attention_plan(shape: Shape) -> Plan:
     if shape.blocks:
         shape.fields.skip("sliding_window")
         return tuple(BLOCK_ATTENTION[block] for block in shape.blocks)
-    stated = _stated_types(shape) or _lightning(shape) or _linear_interval(shape)
+    stated = _stated_types(shape) or _lightning(shape) or _linear_interval(shape) or kda_plan(shape)
     return _with_shared_index(shape, stated or _windowed(shape))
 
 

@@ -26,6 +26,12 @@ def vision_params(outer: Fields, hidden: int) -> tuple[int | None, tuple[str, ..
     return counted, () if counted is not None else ("has a vision tower whose size its configuration does not tell",)
 
 
+def vision_kind(outer: Fields) -> str:
+    """Family of the vision tower, the first word of its type; empty where there is none or it does not say."""
+    vision = outer.section("vision_config")
+    return "" if vision is None else vision.text("model_type").partition("_")[0]
+
+
 BLOCKS = ("hidden_size", "intermediate_size", "patch_size")
 NEEDED = {
     "qwen3": (*BLOCKS, "depth", "num_position_embeddings", "out_hidden_size"),

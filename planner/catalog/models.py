@@ -33,8 +33,9 @@ PRECISION_SUFFIX = re.compile(
 class ModelRecord(BaseModel):
     """One file of `presets/models`: what it says beside its configuration.
 
-    `vision_params` is stated only where the configuration does not tell the towers' size; `nominal_params` only for
-    teaching models.
+    `vision_params` and `vision_kind` are stated only where the configuration does not tell the towers' size and family,
+    `table_params` where positions are stretched eightfold (Gemma 3);
+    `nominal_params` only for teaching models.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -47,6 +48,8 @@ class ModelRecord(BaseModel):
     experts_precision: str | None = None
     nominal_params: int | None = Field(default=None, gt=0)
     vision_params: int | None = Field(default=None, gt=0)
+    vision_kind: str = ""
+    table_params: int = Field(default=0, ge=0)
     confidence: str = Field(pattern="^(high|medium|low|teaching|recalled, unsourced)$")
     source: list[str] = Field(min_length=1)
     date: str = Field(pattern=r"^\d{4}-\d{2}-\d{2}$")
@@ -171,5 +174,7 @@ def _build(stem: str, record: ModelRecord) -> ModelSpec:
         confidence=record.confidence,
         nominal_params=record.nominal_params,
         vision_params=record.vision_params or spec.vision_params,
+        vision_kind=record.vision_kind or spec.vision_kind,
+        table_params=record.table_params,
         notes=tuple(record.notes) + spec.notes,
     )

@@ -192,6 +192,14 @@ def _pages(parts: tuple[CacheComponent, ...], tp: Column, allocation: Allocation
     return block, block * width
 
 
+def state_bytes(parts: tuple[CacheComponent, ...], tp: Column, pp: Column) -> Column:
+    """Bytes of one sequence's recurrent states on the rank that holds most of them; zeros without any [B]."""
+    total = np.zeros(np.broadcast_shapes(np.shape(tp), np.shape(pp)))
+    for part in parts:
+        total = total + np.ceil(part.layers / pp) * part.fixed_bytes / np.minimum(tp, part.shards)
+    return total
+
+
 def bytes_per_token(parts: tuple[CacheComponent, ...], tp: Column, pp: Column) -> Column:
     """Cache bytes that one more token costs one rank while no window is full [B]; fixed states are not in it."""
     one, zero = np.ones(1), sequence_bytes(parts, np.zeros(1), tp, pp, np.ones(1), EXACT)

@@ -8,7 +8,10 @@ import numpy as np
 
 from planner.formula import formula
 from planner.physics.kv import EXACT, Allocation
+from planner.physics.profiling import Profiled, activation_peak
 from planner.specs.engine import Engine
+from planner.specs.layout import Layout
+from planner.specs.model import ModelSpec
 from planner.specs.profile import Conventions
 from planner.work import Column
 
@@ -17,13 +20,6 @@ from planner.work import Column
 def usable_bytes(physical: float, utilisation: float) -> float:
     """Memory that the engine may use."""
     return physical * utilisation  # [B]
-
-
-@formula("engine logs: with chunked prefill the sampler's float32 logits dominate, above a floor", "B")
-def activation_bytes(max_num_seqs: float, vocab: int, per_logit: float, floor: float) -> Column:
-    """Activation peak of one device."""
-    logits = per_logit * max_num_seqs * vocab  # [B]
-    return np.asarray(np.maximum(logits, floor))  # [B]
 
 
 @formula("engine logs: a base and a share of the weights", "B")
@@ -62,6 +58,20 @@ def sequences_held(pool: Column, sequence: Column, shared: Column, paging: float
     return per_rank * ranks  # [sequences]
 
 
+@formula("engine rule (SGLang): recurrent states and growing cache share the static pool as the ratio to one", "B")
+def growing_pool(pool: Column, ratio: float) -> Column:
+    """What a pool leaves for keys and values once states have their part."""
+    parts = 1.0 + ratio  # [1]
+    return pool / parts  # [B]
+
+
+@formula("definition, floored: whole states in their part of the pool", "sequences")
+def states_held(pool: Column, growing: Column, state: Column, ranks: Column) -> Column:
+    """Sequences whose recurrent states a replica's pools hold."""
+    slots = np.floor(np.maximum(pool - growing, 0.0) / state)  # [sequences]
+    return slots * ranks  # [sequences]
+
+
 @formula("definition, floored to whole blocks: tokens of full-length sequences that one device's pool holds", "tokens")
 def tokens_held(pool: Column, token_bytes: Column, paging: float, block: int) -> Column:
     """Cache tokens of one attention rank, as the engine's log counts them."""
@@ -85,19 +95,39 @@ class Workspace:
 def workspace(
     engine: Engine,
     weights: Column,
-    vocab: int,
-    tp: Column,
-    max_num_seqs: float,
+    model: ModelSpec,
+    layout: Layout,
+    run: Profiled,
     hidden_from_framework: float,
     convention: Conventions,
 ) -> Workspace:
-    """Activation peak, CUDA graphs and runtime memory of one device under an engine (zero in the textbook)."""
+    """Activation peak, CUDA graphs and runtime memory of one device under an engine (zero in the textbook).
+
+    Args:
+        engine: rules of a version on a device.
+        weights: weights of one device [B], shaped as the layout.
+        model, layout: what is profiled, and how it is divided.
+        run: sequences, tokens and longest sequence of the profiling run.
+        hidden_from_framework: what the driver shows and the framework does not [B].
+        convention: what the profile counts.
+    """
     zero = np.zeros(np.shape(weights))
     if not convention.overheads:
         return Workspace(zero, zero, zero)
-    activation = activation_bytes(max_num_seqs, vocab, engine.sampler_bytes_per_logit, engine.activation_floor)
+    activation = activation_peak(engine, model, layout, run)
     graphs = graph_bytes(weights, engine.graph_base, engine.graph_per_weight_byte)
-    return Workspace(activation + zero, graphs, runtime_bytes(engine, tp) + hidden_from_framework + zero)
+    return Workspace(activation + zero, graphs, runtime_bytes(engine, layout.tp) + hidden_from_framework + zero)
+
+
+def starts(engine: Engine, total: float, utilisation: float) -> bool:
+    """Whether the share is free when the engine starts; vLLM refuses to start when it is not.
+
+    Args:
+        engine: rules of a version on a device.
+        total: what the framework reports as the device's memory [B].
+        utilisation: memory share.
+    """
+    return usable_bytes(total, utilisation) <= total - engine.start_bytes
 
 
 def pool_bytes(engine: Engine, physical: float, utilisation: float, weights: Column, space: Workspace) -> Column:
@@ -111,6 +141,11 @@ def pool_bytes(engine: Engine, physical: float, utilisation: float, weights: Col
             return pool_of_static(usable, weights, space.runtime, utilisation)
         case "free":
             return pool_of_free(physical, weights, space.activation, space.runtime, space.graphs, utilisation)
+
+
+def splits(engine: Engine, state: Column) -> bool:
+    """Whether an engine keeps states in a part of the pool of their own, and there are any."""
+    return engine.state_ratio > 0.0 and bool(np.any(state > 0.0))
 
 
 def runtime_bytes(engine: Engine, tp: Column) -> Column:

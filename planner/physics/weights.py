@@ -20,7 +20,7 @@ from planner.specs.model import (
     ModelSpec,
     linear_params,
 )
-from planner.specs.precision import BF16, WEIGHTS, Precision, grouped_int4
+from planner.specs.precision import BF16, FP32, WEIGHTS, Precision, grouped_int4
 from planner.specs.profile import Conventions
 from planner.work import Column
 
@@ -51,8 +51,10 @@ def formats(model: ModelSpec, chosen: str, convention: Conventions) -> Formats:
 
     The textbook stores every weight in the named precision. Otherwise a checkpoint whose experts alone carry the
     chosen format (gpt-oss in MXFP4, Kimi K2.5 in INT4) keeps the rest in its own; NVFP4 checkpoints of MLA models
-    keep attention projections in BF16.
+    keep attention projections in BF16; float32 is everything's.
     """
+    if chosen == FP32.id:
+        return Formats(FP32, FP32, FP32, FP32)
     named = grouped_int4(model.int4_group) if chosen == "int4" else WEIGHTS[chosen]
     if convention.nominal_bytes:
         return Formats(named, named, named, named)
@@ -129,7 +131,9 @@ def ffn_bytes(
             width = stored_bytes(kinds.experts, convention)
             tile = 1.0 if convention.nominal_bytes else kinds.experts.tile
             padding = tile_padding(ffn.expert[0].shards, layout.expert_tp, tile)
-            routed = expert_bytes(stored, linear_params(ffn.expert), width, layout.expert_tp) * padding
+            routed = (
+                expert_bytes(stored, _padded_params(ffn, kinds.experts, convention), width, layout.expert_tp) * padding
+            )
             vectors = expert_bytes(stored, ffn.expert_extra_params, plain, layout.expert_tp)
             ways = np.where(layout.dispatches(ffn.top_k) > 0.0, 1.0, tp)
             shared = linears_bytes(ffn.shared, kinds.dense, kinds, ways, convention)
@@ -138,6 +142,13 @@ def ffn_bytes(
             return whole
         case _:
             return np.zeros(np.broadcast_shapes(np.shape(tp), np.shape(layout.ep)))
+
+
+def _padded_params(ffn: ExpertFFN, precision: Precision, convention: Conventions) -> int:
+    """Weights of one expert with its hidden width padded as kernels store it (fitted to engine logs of MXFP4)."""
+    tile, hidden = precision.hidden_tile, ffn.expert[0].inputs
+    params = linear_params(ffn.expert)
+    return params if convention.nominal_bytes else params // hidden * (-(-hidden // tile) * tile)
 
 
 def layer_bytes(group: LayerGroup, kinds: Formats, layout: Layout, redundant: float, convention: Conventions) -> Column:
@@ -154,7 +165,7 @@ def weight_bytes(
 
     The fullest pipeline stage is the run of ceil(layers / pp) consecutive layers that weighs most; the larger of embedding
     and head, and prediction layers, are counted on it. Embedding and head are split over the vocabulary by TP; vision
-    towers are replicated.
+    towers are split or replicated by their family.
     """
     plain = stored_bytes(kinds.plain, convention)
     if model.nominal_params is not None:
@@ -165,8 +176,9 @@ def weight_bytes(
     for group in model.mtp if mtp else ():
         total = total + group.count * layer_bytes(group, kinds, layout, redundant, convention)
     extra = model.mtp_extra_params if mtp else 0
-    vision = model.vision_params or 0
-    return total + end_bytes(model, plain, layout) + (model.final_params + vision + extra) * plain
+    tables = 0 if convention.nominal_bytes else model.table_params
+    vision = (model.vision_params or 0) * plain / np.minimum(layout.tp, model.vision_shards)
+    return total + end_bytes(model, plain, layout) + vision + (model.final_params + extra + tables) * plain
 
 
 def end_bytes(model: ModelSpec, plain: float, layout: Layout) -> Column:

@@ -75,8 +75,14 @@ class Engine:
         memory_utilisation: default share of device memory the engine may use; of what, see `budget`.
         block_size: cache tokens per block.
         max_num_seqs, token_budget: default most sequences and most tokens in one step.
-        sampler_bytes_per_logit: activation peak = this · max_num_seqs · vocab [B]; 0 = not taken from the budget.
-        activation_floor: smallest activation peak at the default token budget [B].
+        sampler_bytes_per_logit: sampler's peak = this · max_num_seqs · vocab [B]; 0 = activations are not in the budget.
+        activation_floor: smallest activation peak [B].
+        keeps_expert_buffers: whether work buffers of routed experts stay beside the sampler's peak.
+        index_buffer_per_token: work buffer of sparse attention per token of the longest sequence [B].
+        image_bytes: activation peak that images of any size add [B].
+        whole_prompt_tokens: longest sequence up to which prompts are profiled whole; 0 = they are read in chunks.
+        state_ratio: recurrent states' part of the pool over the growing cache's; 0 = both come from the same blocks.
+        start_bytes: memory that is not free when the engine starts [B]; a share that needs it is refused.
         runtime_bytes: NCCL, CUDA context and other non-framework memory by TP degree [B], ascending pairs (tp, bytes);
             the nearest tabulated degree at or below holds.
         graph_base, graph_per_weight_byte: CUDA-graph memory = graph_base [B] + graph_per_weight_byte · weights of one
@@ -111,6 +117,12 @@ class Engine:
     supports_weights: tuple[str, ...]
     sources: dict[str, str] = field(hash=False)
     notes: tuple[str, ...] = ()
+    keeps_expert_buffers: bool = False
+    index_buffer_per_token: float = 0.0
+    image_bytes: float = 0.0
+    whole_prompt_tokens: int = 0
+    start_bytes: float = 0.0
+    state_ratio: float = 0.0
     budget: Budget = "total"
     since: str = ""
     vendors: tuple[str, ...] = ()

@@ -13,6 +13,11 @@ from typing import TypeAlias
 UNSPLIT = 1
 """Shard units of a tensor that every tensor-parallel rank holds in full."""
 
+SPLIT_TOWERS = {"siglip": 16, "qwen2": 16, "qwen3": 16}
+"""Vision towers that engines divide by tensor parallelism, with their heads: SigLIP by vLLM's start-up logs of
+granite-vision, Qwen's by its documentation (mm_encoder_tp_mode = weights). The others seen in logs (Pixtral, Llama 4's)
+are held in full by every rank."""
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -157,7 +162,9 @@ class ModelSpec:
         tied: whether the output head is the embedding.
         embed_params, head_params: `head_params` is 0 when tied, though the head is still read and multiplied.
         final_params: last norm and other vectors outside layers.
-        vision_params: parameters of vision or audio towers (replicated, loaded, not timed); None = has one, size unknown.
+        vision_params: parameters of vision or audio towers (loaded, not timed); None = has one, size unknown.
+        table_params: elements of rotary tables of stretched positions, loaded beside the weights by every rank, in no count.
+        vision_kind: family of the vision tower (`siglip`, `pixtral`, `qwen` …); empty = none, or not known.
         max_len: longest position the configuration admits; None = not stated.
         precision: what the published checkpoint's linear layers are stored in (`bf16`, `fp8-block`, `mxfp4` …).
         experts_precision: the routed experts' own precision when it differs from the rest; else None.
@@ -182,6 +189,8 @@ class ModelSpec:
     mtp: tuple[LayerGroup, ...] = ()
     mtp_extra_params: int = 0
     vision_params: int | None = 0
+    vision_kind: str = ""
+    table_params: int = 0
     source: str = ""
     date: str = ""
     confidence: str = ""
@@ -220,6 +229,16 @@ class ModelSpec:
     def mtp_params(self) -> int:
         """Parameters of the multi-token-prediction layers."""
         return self.mtp_extra_params + sum(group.count * layer_params(group) for group in self.mtp)
+
+    @property
+    def vision_shards(self) -> int:
+        """Ways tensor parallelism divides the vision tower: heads of those that engines split, one copy a rank else."""
+        return SPLIT_TOWERS.get(self.vision_kind, UNSPLIT)
+
+    @property
+    def any_size_images(self) -> bool:
+        """Whether the tower takes images of any size, so that the largest one is profiled at start."""
+        return self.vision_kind.startswith("qwen")
 
     @property
     def has_experts(self) -> bool:

@@ -26,6 +26,8 @@ class Precision:
     note: str = ""
     tile: float = 1.0
     """Kernels pad an expert's width on a rank to a multiple of this."""
+    hidden_tile: int = 1
+    """Kernels pad the hidden width of experts to a multiple of this."""
 
 
 BF16 = Precision("bf16", 2.0, 2.0, "bf16", "bf16")
@@ -47,9 +49,13 @@ WEIGHTS: dict[str, Precision] = {
     ),
     "nvfp4": Precision("nvfp4", 0.5 + 1 / 16, 0.5, "fp4", "nvfp4", "FP8 scale per block of 16"),
     "mxfp4": Precision(
-        "mxfp4", 0.5 + 1 / 32, 0.5, "bf16", "mxfp4", "8-bit scale per block of 32 (BF16 activations)", 256
+        "mxfp4", 0.5 + 1 / 32, 0.5, "bf16", "mxfp4", "8-bit scale per block of 32 (BF16 activations)", 128, 256
     ),
 }
+
+
+FP32 = Precision("fp32", 4.0, 4.0, "bf16", "bf16", "dtype = float32: weights, vectors and cache alike")
+"""What engines load when told to; no scenario offers it, start-ups are still sized."""
 
 
 def grouped_int4(group: int) -> Precision:

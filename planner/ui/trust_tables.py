@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -208,16 +208,24 @@ def _era_rules(record: engines.EngineRecord, era: engines.EraRecord) -> Iterator
     yield "memory share", f"{share} ({record.budget})", "memory_utilisation"
     yield "block, tokens", f"{era.block_size}", "block_size"
     yield "sampler, bytes per logit", f"{era.sampler_bytes_per_logit:g}", "sampler_bytes_per_logit"
-    yield (
-        "runtime, GiB by TP degree",
-        ", ".join(f"{tp}: {gib:g}" for tp, gib in era.runtime_gib.items()),
-        "runtime_bytes",
-    )
+    yield "expert buffers stay beside the sampler", "yes" if era.keeps_expert_buffers else "no", "keeps_expert_buffers"
+    yield "sparse index buffer, bytes per token", f"{era.index_buffer_per_token:,g}", "index_buffer_per_token"
+    yield "images of any size, GiB", f"{era.image_gib:g}", "image_bytes"
+    yield "prompts profiled whole up to, tokens", f"{era.whole_prompt_tokens:,}", "whole_prompt_tokens"
+    yield "recurrent states' part of the pool over the cache's", f"{era.state_ratio:g}", "state_ratio"
+    yield "runtime, GiB by TP degree", _by_degree(era.runtime_gib), "runtime_bytes"
+    if era.runtime_plain_gib:
+        yield "runtime without switched NVLink, GiB by TP degree", _by_degree(era.runtime_plain_gib), "runtime_bytes"
     yield "graphs inside the share", "yes" if era.graphs_in_budget else "no", "graphs_in_budget"
     yield "graphs, GiB", f"{era.graph_base_gib:g}", "graph_base"
     yield "graphs, bytes per weight byte", f"{era.graph_per_weight_byte:g}", "graph_per_weight_byte"
     yield "cache precisions", ", ".join(record.supports_kv), "supports_kv"
     yield "weight precisions", ", ".join(record.supports_weights), "supports_weights"
+
+
+def _by_degree(table: Mapping[int, float]) -> str:
+    """GiB by tensor-parallel degree."""
+    return ", ".join(f"{tp}: {gib:g}" for tp, gib in table.items())
 
 
 def _device_rules(era: engines.EraRecord) -> Iterator[tuple[str, str, str]]:
@@ -228,6 +236,7 @@ def _device_rules(era: engines.EraRecord) -> Iterator[tuple[str, str, str]]:
         yield f"most sequences{where}", f"{device.max_num_seqs:,}", "max_num_seqs"
         yield f"tokens a step{where}", f"{device.token_budget:,}", "token_budget"
         yield f"activation floor, GiB{where}", f"{device.activation_floor_gib:g}", "activation_floor"
+        yield f"not free at start, GiB{where}", f"{device.taken_gib:g}", "start_bytes"
         if device.reserve_mib is not None:
             yield f"reserve, MiB{where}", f"{device.reserve_mib:,g}", "memory_utilisation"
 

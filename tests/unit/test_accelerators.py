@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from planner.catalog import accelerators as catalogue
-from planner.catalog.accelerators import accelerator, accelerator_ids, find_accelerator
+from planner.catalog.accelerators import accelerator, accelerator_ids, find_accelerator, smallest_variant
 from planner.errors import CatalogueError
 
 GIB = 2.0**30
@@ -190,3 +190,20 @@ def test_a_minimal_preset_reads(tmp_path: Path):
     part = catalogue.from_record(catalogue.read_record(path))
     assert part.peak == {}
     assert part.sources == {"memory_gb": "a data sheet", "hbm_tb_per_s": "a data sheet"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Ascend 910B", "ascend-910b4"),
+        ("A100", "a100-40g-pcie"),
+        ("L4", None),
+        ("", None),
+        ("TPU", None),
+        ("K80x", None),
+    ],
+)
+def test_the_smallest_variant_of_a_name(text, found):
+    """910B1 to 910B3 have 64 GB, 910B4 has 32; A100 has 40 or 80 GB; short words name no family."""
+    variant = smallest_variant(text)
+    assert (variant and variant.id) == found

@@ -175,3 +175,11 @@ def test_a_device_that_no_entry_covers_is_refused():
     era = record.eras[-1].model_copy(update={"devices": record.eras[-1].devices[:1]})
     with pytest.raises(CatalogueError, match="no defaults for this device"):
         catalogue.defaults_on(record, era, accelerator("t4"))
+
+
+@pytest.mark.parametrize(("device", "gib"), [("h100-sxm", 2.07), ("rtx-5090", 0.75), ("a100-80g-sxm", 0.75)])
+def test_switched_all_reduces_hold_buffers(device, gib):
+    """vLLM at TP2: 2.07 GiB on H100 (0.19); two RTX 5090: 15.03 consumed less 14.28 of weights."""
+    found = dict(engine("vllm", "0.19.0", accelerator(device)).runtime_bytes)
+    assert found[2] / GIB == pytest.approx(gib)
+    assert dict(engine("vllm", "0.11.0", accelerator(device)).runtime_bytes)[2] / GIB == pytest.approx(0.55)

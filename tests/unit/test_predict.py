@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from planner.catalog.accelerators import accelerator
+from planner.catalog.engines import engine
 from planner.errors import InputError
 from planner.predict import PRED_COLUMNS, predict_file, predict_rows, read_table
 from tests.asking import plan
@@ -212,3 +214,52 @@ def test_a_column_that_stands_twice_is_refused(tmp_path: Path) -> None:
     table.write_text("model,model,gpu,engine,isl,osl\n", encoding="utf-8")
     with pytest.raises(InputError, match="model stands twice"):
         read_table(table)
+
+
+def test_float32_weights_double_everything() -> None:
+    """vLLM 0.19 printed 29.98 GiB and 262,144 B a token for Llama-3.1-8B in float32."""
+    found = cells(MEMORY, model="meta-llama/Llama-3.1-8B-Instruct", tp="1", weight_quant="fp32")
+    assert number(found, "weights_gib_per_gpu") == pytest.approx(29.98, rel=0.005)
+    assert number(found, "kv_bytes_per_token_per_gpu") == 262_144
+
+
+def test_decode_context_parallelism_holds_more_sequences() -> None:
+    """The printed concurrency grows with dcp: 1.68, 3.35, 6.71 at 1, 2, 4 for GLM-5.1 on eight cards."""
+    case = {**MEMORY, "model": "zai-org/GLM-5.1", "tp": "8", "gpu": "H200", "weight_quant": "fp8", "kv_dtype": "fp8"}
+    one, two, four = (number(cells(case, dcp=dcp), "max_concurrency") for dcp in ("1", "2", "4"))
+    assert two / one == pytest.approx(2.0, rel=0.01)
+    assert four / one == pytest.approx(4.0, rel=0.02)
+
+
+def test_a_share_that_is_not_free_does_not_fit() -> None:
+    """H100: 0.51 GiB are gone at start; 0.995 of 79.1 GiB asks for all but 0.40."""
+    case = {**MEMORY, "model": "meta-llama/Llama-3.1-8B-Instruct", "tp": "1", "gpu": "H100 80GB"}
+    assert cells(case, mem_util="0.99")["pred_fits"] == "true"
+    assert cells(case, mem_util="0.995")["pred_fits"] == "false"
+
+
+def test_a_name_of_several_memories_takes_the_smallest() -> None:
+    """Qwen3-32B on four 910B: 159,232 tokens were printed, which 32 GB cards hold and 64 GB cards would exceed."""
+    case = {**MEMORY, "model": "Qwen/Qwen3-32B", "engine": "vllm-ascend", "engine_version": "", "gpu": "Ascend 910B"}
+    found = cells(case, max_model_len="40960")
+    assert found["pred_fits"] == "true"
+    assert number(found, "kv_tokens") < 1.25 * 159_232
+    assert "Ascend 910B4" in found["pred_source"]
+
+
+def test_v0_reads_prompts_whole() -> None:
+    """Qwen2.5-7B at 32,768 tokens: 65,536 · (3 · 18,944 + 4 · 3,584) = 4.34 GiB of activations instead of 1.39."""
+    case = {**MEMORY, "model": "Qwen/Qwen2.5-7B-Instruct", "tp": "1", "gpu": "L40S", "engine_version": "0.7.3"}
+    long, longer = (number(cells(case, max_model_len=length), "kv_gib_per_gpu") for length in ("32768", "32769"))
+    assert longer - long == pytest.approx(4.344 - 1.405, abs=0.01)
+
+
+def test_sglang_keeps_states_in_a_part_of_their_own() -> None:
+    """Its log of Qwen3.5 at TP2: 4.48 GiB of states beside 5.00 of keys and values, which is 0.9 to 1."""
+    case = {**MEMORY, "model": "Qwen/Qwen3.5-27B", "engine": "sglang", "engine_version": "", "tp": "2", "gpu": "H200"}
+    sparse, dense = (cells(case, model=name) for name in ("Qwen/Qwen3.5-27B", "Qwen/Qwen3-32B"))
+    total = accelerator("h200-sxm").engine_memory / 2**30
+    runtime = dict(engine("sglang", None, accelerator("h200-sxm")).runtime_bytes)[2] / 2**30
+    for found, ratio in ((sparse, 1.9), (dense, 1.0)):
+        static = 0.9 * (total - runtime) - number(found, "weights_gib_per_gpu")
+        assert number(found, "kv_gib_per_gpu") == pytest.approx(static / ratio, rel=1e-3)

@@ -10,6 +10,7 @@ from planner.physics import weights
 from planner.specs.layout import layout
 from planner.specs.precision import WEIGHTS
 from planner.specs.profile import MEASURED, TEXTBOOK, Conventions
+from planner.units import GIB
 from tests.asking import column, one
 
 
@@ -25,7 +26,30 @@ def held(
 @pytest.mark.parametrize("name", model_ids())
 def test_one_device_holds_every_parameter_in_bf16(name: str) -> None:
     spec = model(name)
-    assert held(name) == 2 * (spec.total_params + (spec.vision_params or 0))
+    assert held(name) == 2 * (spec.total_params + (spec.vision_params or 0) + spec.table_params)
+
+
+@pytest.mark.parametrize(
+    ("name", "tp", "precision", "printed"),
+    [
+        # Gemma 3: rotary tables of eight times its positions; 27B has heads of 128 and half the table
+        ("gemma-3-4b", 1, "bf16", 8.58),
+        ("gemma-3-12b", 1, "bf16", 23.31),
+        ("gemma-3-27b", 1, "bf16", 51.45),
+        # SigLIP is split, Pixtral is not
+        ("granite-vision-3.3-2b", 1, "bf16", 5.54),
+        ("granite-vision-3.3-2b", 2, "bf16", 2.79),
+        ("mistral-small-3.1-24b", 1, "bf16", 44.76),
+        ("llama-3.1-8b", 1, "fp32", 29.98),
+    ],
+)
+def test_vllm_0_19_printed_these_weights(name: str, tp: int, precision: str, printed: float) -> None:
+    assert held(name, precision, tp=tp) / GIB == pytest.approx(printed, rel=0.01)
+
+
+def test_the_textbook_counts_no_tables() -> None:
+    spec = model("gemma-3-4b")
+    assert held("gemma-3-4b", convention=TEXTBOOK) == 2 * (spec.total_params + (spec.vision_params or 0))
 
 
 @pytest.mark.parametrize(
@@ -49,10 +73,25 @@ def test_the_textbook_stores_everything_in_the_named_format() -> None:
     assert held("llama-3.1-70b", "fp8", TEXTBOOK) == 70_553_706_496
 
 
-def test_experts_alone_are_mxfp4_in_gpt_oss() -> None:
-    """Engines print 1.38 to 1.49 of params · 0.5 for the 20B, 1.18 for the 120B."""
-    assert held("gpt-oss-20b", "mxfp4") / (20.915e9 * 0.5) == pytest.approx(1.31, rel=0.1)
-    assert held("gpt-oss-120b", "mxfp4") / (116.829e9 * 0.5) == pytest.approx(1.12, rel=0.06)
+@pytest.mark.parametrize(
+    ("name", "tp", "printed"),
+    [
+        ("gpt-oss-20b", 1, 13.64), ("gpt-oss-20b", 2, 7.01), ("gpt-oss-20b", 4, 3.63),
+        ("gpt-oss-120b", 1, 65.97), ("gpt-oss-120b", 1, 64.38),
+    ],
+)  # fmt: skip
+def test_experts_alone_are_mxfp4_in_gpt_oss(name: str, tp: int, printed: float) -> None:
+    """GiB that vLLM 0.19 printed for the 20B, 0.10 and 0.11 for the 120B (65.97 with the kernels of 0.19)."""
+    assert held(name, "mxfp4", tp=tp) / GIB == pytest.approx(printed, rel=0.03)
+
+
+def test_mxfp4_kernels_pad_experts_by_hand() -> None:
+    """gpt-oss-20b over 4: 2880 / 4 = 720 → 768 wide and 2880 → 3072 deep; 24 layers · 32 experts · 3 matrices of that."""
+    padded = 24 * 32 * 3 * 768 * 3072 * (0.5 + 1 / 32)
+    needed = 24 * 32 * 3 * 720 * 2880 * (0.5 + 1 / 32)
+    rest = held("gpt-oss-20b", "mxfp4", tp=4) - padded
+    assert padded / needed == pytest.approx(1.0667**2, rel=1e-4)
+    assert 0.83 < rest / GIB < 0.87
 
 
 def test_int4_kimi_keeps_attention_in_bf16() -> None:
