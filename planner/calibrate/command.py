@@ -12,7 +12,13 @@ from planner.specs.fields import shown
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("--kernels", metavar="DIR", type=Path, required=True, help="folder of tables of timed kernels")
+    parser.add_argument(
+        "--kernels",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="tables of timed kernels, or systems/data of the package",
+    )
     parser.add_argument("--out", metavar="FOLDER", type=Path, default=FOLDER, help="where to write (otherwise presets)")
 
 
@@ -32,12 +38,15 @@ def calibrate_kernels(folder: Path, out: Path) -> str:
 
     The optimiser is loaded here, so that no other command waits for it.
     """
+    from planner.calibrate.kernel_lend import lent
+    from planner.calibrate.kernel_package import is_package, read_package
     from planner.calibrate.kernel_presets import write_presets
     from planner.calibrate.kernel_refit import refit
     from planner.calibrate.kernel_report import report
     from planner.calibrate.kernel_tables import ACCELERATORS, read_tables
 
-    tables = read_tables(folder)
+    tables = read_package(folder) if is_package(folder) else read_tables(folder)
     refits = tuple(refit(kernels(accelerator), tables) for accelerator in ACCELERATORS.values())
-    write_presets(tuple(each.table for each in refits), out)
+    found = tuple(each.table for each in refits)
+    write_presets(tuple(lent(table, found) for table in found), out)
     return report(refits)

@@ -97,7 +97,7 @@ def refit(table: KernelTable, tables: Tables) -> Refit:
             own = reach.get((record.engine, record.math), record.eff_flops)
             new = _refitted(record.model_copy(update={"eff_flops": own}), timed[id(record)])
         found.append(new)
-    laws = tuple(_borrowed(new, table.law, found) for new in found)
+    laws = tuple(found)
     changes = tuple(
         _change(table.accelerator, old, new, timed[id(old)])
         for old, new in zip(table.law, laws, strict=True)
@@ -117,7 +117,7 @@ def _rows_of(record: LawRecord, accelerator: str, tables: Tables) -> list[Operat
     if 0 < len(rows) < FEWEST:
         what = f"{accelerator} {record.engine} {record.kind} {record.precision}"
         raise InputError((Fault(what, f"{len(rows)} rows", f"must have at least {FEWEST}: its table was cut off"),))
-    return rows
+    return sorted(rows, key=repr)  # sums, and so the last digits of a fit, must not depend on the order of a table
 
 
 def _matches(row: OperatorRow, record: LawRecord, accelerator: str) -> bool:
@@ -208,20 +208,6 @@ def _change(accelerator: str, old: LawRecord, new: LawRecord, rows: Sequence[Ope
     """Both laws on the timings that the new one was fitted to."""
     timed = _fit_rows(rows, new.precision)
     return Change(accelerator, new, errors(old, timed), errors(new, timed))
-
-
-def _borrowed(record: LawRecord, old: Sequence[LawRecord], new: Sequence[LawRecord]) -> LawRecord:
-    """A borrowed record follows the fitted one of the same table that it names as its source."""
-    if record.tag != "borrowed":
-        return record
-    for was, now in zip(old, new, strict=True):
-        if was.tag == "fitted" and (was.source, was.kind, was.precision) == (
-            record.source,
-            record.kind,
-            record.precision,
-        ):
-            return now.model_copy(update={"engine": record.engine, "tag": "borrowed", "note": record.note})
-    return record
 
 
 def _collective(record: CollectiveRecord, accelerator: str, timed: Sequence[CollectiveRow]) -> CollectiveRecord:

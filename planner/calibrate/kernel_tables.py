@@ -5,7 +5,7 @@ Columns are those of the tables below; a table may have more. Times are in micro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, TypeVar
@@ -32,7 +32,6 @@ ACCELERATORS: Final = {
 
 Name = Annotated[str, Field(min_length=1, max_length=120)]
 Count = Annotated[int, Field(ge=1, le=2**31)]
-Switch = Annotated[int, Field(ge=0, le=1)]
 Microseconds = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 Bytes = Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
 
@@ -58,13 +57,12 @@ class OperatorRow(TimedRow):
 
 
 class GemmRow(OperatorRow):
-    """A product of m tokens with an n by k matrix; `l2_suspect` = 1 where the weights fit the on-chip cache."""
+    """A product of m tokens with an n by k matrix."""
 
     kind: ClassVar[Kind] = "gemm"
     m: Count
     n: Count
     k: Count
-    l2_suspect: Switch
 
 
 class ExpertsRow(OperatorRow):
@@ -178,19 +176,23 @@ def _rows(path: Path, model: type[Row]) -> Iterator[Row]:
     if len(rows) < FEWEST:
         raise _refused(path, f"{len(rows)} rows", f"must have at least {FEWEST} rows: this table was cut off")
     for line, cells in enumerate(rows, start=2):
-        try:
-            row = model.model_validate(cells)
-        except ValidationError as error:
-            raise _at_line(path, line, error) from None
+        row = checked(path, cells, model, f" in row {line}")
         if row.gpu in ACCELERATORS:
             yield row
 
 
-def _at_line(path: Path, line: int, error: ValidationError) -> InputError:
-    """What is wrong with the first wrong cell of a row."""
-    first = error.errors()[0]
-    column, message = str(first["loc"][0]), first["msg"].lower().removeprefix("input ")
-    return _refused(path, str(first["input"]), f"{column} in row {line} {message}")
+def checked(path: Path, cells: Mapping[str, object], model: type[Row], where: str = "") -> Row:
+    """One timing as it must be.
+
+    Raises:
+        InputError: what is wrong with its first wrong cell.
+    """
+    try:
+        return model.model_validate(cells)
+    except ValidationError as error:
+        first = error.errors()[0]
+        column, message = str(first["loc"][0]), first["msg"].lower().removeprefix("input ")
+        raise _refused(path, str(first["input"]), f"{column}{where} {message}") from None
 
 
 def _refused(path: Path, value: str, allowed: str) -> InputError:

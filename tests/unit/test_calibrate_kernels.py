@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from planner.calibrate.kernel_fit import Errors
+from planner.calibrate.kernel_lend import lent
 from planner.calibrate.kernel_presets import preset_text, write_presets
 from planner.calibrate.kernel_refit import refit
 from planner.calibrate.kernel_tables import Tables, read_tables
@@ -59,7 +60,7 @@ def gemms() -> Iterator[dict[str, object]]:
     shapes = ((8192, 8192), (4096, 7168), (65536, 8192), (2048, 1024))
     for (n, k), m in itertools.product(shapes, [2**power for power in range(0, 15, 2)]):
         taken = taken_us("gemm", 2.0 * m * n * k, 2.0 * n * k + 2.0 * m * (n + k))
-        yield {"shape": f"{n}x{k}", "m": m, "n": n, "k": k, "l2_suspect": 0, "measured_us": taken}
+        yield {"shape": f"{n}x{k}", "m": m, "n": n, "k": k, "measured_us": taken}
 
 
 def experts() -> Iterator[dict[str, object]]:
@@ -245,8 +246,24 @@ def test_a_law_without_timings_stays(tables: Tables) -> None:
 
 def test_a_borrower_follows_its_lender_and_keeps_its_reason(tables: Tables) -> None:
     borrower = record("gemm", engine="vllm", tag="borrowed", note="kernel of trtllm: no rows")
-    lender, lent = refit(table(record("gemm"), borrower), tables).table.law
-    assert lent == lender.model_copy(update={"engine": "vllm", "tag": "borrowed", "note": "kernel of trtllm: no rows"})
+    found = refit(table(record("gemm"), borrower), tables).table
+    lender, follower = lent(found, (found,)).law
+    assert follower == lender.model_copy(
+        update={"engine": "vllm", "tag": "borrowed", "note": "kernel of trtllm: no rows"}
+    )
+
+
+def test_a_borrower_on_another_accelerator_follows_at_its_own_link(tables: Tables) -> None:
+    lender = refit(table(record("experts"), collective=(all_reduce(),)), tables).table
+    far = {"tag": "borrowed", "note": "at half the link"}
+    law = record("experts", source="made, experts, trtllm one bfloat16; older fit on h100-sxm", **far)
+    link = all_reduce(source="made, all_reduce, trtllm 1.0 ring on h100-sxm", link_gb_per_s=225.0, **far)
+    borrower = table(law, collective=(link,)).model_copy(update={"accelerator": "l40s", "id": "kernels-l40s"})
+    found = lent(borrower, (lender, borrower))
+    assert found.law[0].source == "made, experts, trtllm one bfloat16 on h100-sxm"
+    assert (found.law[0].floor_us, found.law[0].note) == (lender.law[0].floor_us, "at half the link")
+    assert found.collective[0].bus_gb_per_s == pytest.approx((150.0, 150.0, 49.5), rel=0.01)
+    assert lent(found, (lender, found)) == found
 
 
 def test_a_source_chooses_among_kernels(folder: Path) -> None:
@@ -332,7 +349,7 @@ BROKEN: dict[str, Callable[[str], str]] = {
     "negative": cell("n", "-4096"),
     "a formula": cell("k", "=cmd|'/C calc'!A0"),
     "terminal codes": cell("m", "\x1b[31mred"),
-    "markup": cell("l2_suspect", "<script>alert(1)</script>"),
+    "markup": cell("n", "<script>alert(1)</script>"),
     "a giant number": cell("m", "9" * 5000),
     "more cells than columns": lambda text: text.replace("\r\n", ",1,2,3\r\n", 3).replace(",1,2,3\r\n", "\r\n", 1),
     "a column twice": lambda text: text.replace("shape", "gpu", 1),
