@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NoReturn
 
+from planner.calibrate import command as calibrate
 from planner.catalog.accelerators import accelerators
 from planner.catalog.models import model, model_ids
 from planner.catalog.prices import prices
@@ -269,6 +270,7 @@ COMMANDS: Final = (
     Command("optimise", "The best layouts, best first.", _optimise_arguments, _optimise),
     Command("predict", "Predict measured cases.", _predict_arguments, _predict),
     Command("validate", "Predict measured cases and say how far off.", _validate_arguments, _validate),
+    Command("calibrate", "Fit constants to measurements.", calibrate.arguments, calibrate.run),
     Command("catalogue", "What is known, with its source.", _catalogue_arguments, _catalogue),
 )
 """All commands; each is offered once the module that it needs is there."""

@@ -47,37 +47,37 @@ def predict_file(path_in: str, path_out: str | None = None) -> None:
         _write(out, header, rows, predicted)
 
 
-def read_table(path: Path) -> tuple[list[str], list[Row]]:
-    """Header and rows of a CSV.
+def read_table(path: Path, called: str = "CASES.csv") -> tuple[list[str], list[Row]]:
+    """Header and rows of a CSV; `called` is its name in complaints.
 
     Raises:
         InputError: see `predict_file`.
     """
     try:
         if path.stat().st_size > SIZE_LIMIT:
-            raise _refused(path, f"must be at most {SIZE_LIMIT // 2**20} MiB")
+            raise _refused(path, called, f"must be at most {SIZE_LIMIT // 2**20} MiB")
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file, strict=True, restval="")
             rows = list(reader)
             header = list(reader.fieldnames or ())
     except OSError as error:
-        raise _refused(path, f"cannot be read: {error.strerror or 'unknown reason'}") from None
+        raise _refused(path, called, f"cannot be read: {error.strerror or 'unknown reason'}") from None
     except UnicodeDecodeError:
-        raise _refused(path, "must be a CSV table in UTF-8") from None
+        raise _refused(path, called, "must be a CSV table in UTF-8") from None
     except csv.Error as error:
-        raise _refused(path, f"must be a CSV table: {error}") from None
+        raise _refused(path, called, f"must be a CSV table: {error}") from None
     except ValueError:
-        raise _refused(path, "must be the name of a file") from None
+        raise _refused(path, called, "must be the name of a file") from None
     if any(None in row for row in rows):
-        raise _refused(path, "a row has more cells than the header")
+        raise _refused(path, called, "a row has more cells than the header")
     twice = [name for name, times in Counter(header).items() if times > 1]
     if twice:
-        raise _refused(path, f"the column {shown(twice[0] or '(no name)')} stands twice in the header")
+        raise _refused(path, called, f"the column {shown(twice[0] or '(no name)')} stands twice in the header")
     return header, list(rows)
 
 
-def _refused(path: Path, allowed: str) -> InputError:
-    return InputError((Fault("CASES.csv", shown(path.name), allowed),))
+def _refused(path: Path, called: str, allowed: str) -> InputError:
+    return InputError((Fault(called, shown(path.name), allowed),))
 
 
 def predict_rows(header: list[str], rows: list[Row]) -> Iterator[Cells]:

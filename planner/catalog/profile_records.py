@@ -49,6 +49,7 @@ class LawRecord(Record):
     source: str
     rows: int = Field(ge=0)
     median_error: float = Field(ge=0)
+    out_of_fold_error: float | None = Field(default=None, ge=0)
     note: str = ""
 
     def as_law(self) -> Law:
@@ -67,6 +68,7 @@ class LawRecord(Record):
             source=self.source,
             rows=self.rows,
             median_error=self.median_error,
+            out_of_fold_error=self.out_of_fold_error,
             note=self.note,
         )
 

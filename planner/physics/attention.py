@@ -21,7 +21,13 @@ EVERYTHING = float("inf")
     "definition: a rank computes ceil(heads / tp) query heads, and those of its peers that share the context", "FLOP"
 )
 def decode_flops(
-    rows: Column, heads: int, tp: Column, dcp: Column, qk_width: float, v_width: float, read: Column
+    rows: Column,
+    heads: Column | int,
+    tp: Column,
+    dcp: Column,
+    qk_width: Column | float,
+    v_width: Column | float,
+    read: Column,
 ) -> Column:
     """Operations of decode attention in one layer: scores and weighted sum over the tokens read.
 
@@ -34,7 +40,7 @@ def decode_flops(
 
 
 @formula("definition: every cached byte of the tokens read, once a sequence", "B")
-def decode_traffic(sequences: Column, token_bytes: float, shards: int, tp: Column, read: Column) -> Column:
+def decode_traffic(sequences: Column, token_bytes: Column | float, shards: int, tp: Column, read: Column) -> Column:
     """Cache bytes that one rank reads in one layer for all its decoding sequences."""
     ways = np.minimum(tp, shards)  # [1]
     return sequences * read * token_bytes / ways  # [B]
@@ -56,14 +62,16 @@ def attended_pairs(tokens: Column, behind: Column, limit: float, causal: bool) -
 
 
 @formula("definition: scores and weighted sum, two operations a pair and element", "FLOP")
-def prefill_flops(pairs: Column, heads: int, tp: Column, qk_width: float, v_width: float) -> Column:
+def prefill_flops(
+    pairs: Column, heads: Column | int, tp: Column, qk_width: Column | float, v_width: Column | float
+) -> Column:
     """Operations of prefill attention in one layer."""
     local_heads = np.ceil(heads / tp)  # [heads]
     return 2.0 * local_heads * (qk_width + v_width) * pairs  # [FLOP]
 
 
 @formula("definition: the cache of the whole prompt is read once; what is written was counted as matrices' output", "B")
-def prefill_traffic(tokens: Column, behind: Column, token_bytes: float, shards: int, tp: Column) -> Column:
+def prefill_traffic(tokens: Column, behind: Column, token_bytes: Column | float, shards: int, tp: Column) -> Column:
     """Cache bytes that prefill attention moves in one layer."""
     ways = np.minimum(tp, shards)  # [1]
     return (tokens + behind) * token_bytes / ways  # [B]

@@ -65,7 +65,7 @@ def matrix_traffic(weight_bytes: Column, tokens: Column, width: Column) -> Colum
 
 
 @formula("distinct experts hit by T uniform independent draws of k out of E: E·(1 − (1 − k/E)^T)", "experts")
-def distinct_experts(count: int, top_k: int, tokens: Column) -> Column:
+def distinct_experts(count: Column | int, top_k: Column | int, tokens: Column) -> Column:
     """Expected number of experts that at least one of `tokens` tokens is routed to, over the whole model layer."""
     missed = (1.0 - top_k / count) ** tokens  # [1]
     return count * (1.0 - missed)  # [experts]
@@ -109,14 +109,14 @@ def rank_experts(distinct: Column, count: int, copies: Column, largest: Column) 
 
 
 @formula("definition: the slowest rank's share of the distinct experts, at most what it stores", "experts")
-def rank_experts_at(distinct: Column, count: int, copies: Column, load: Column) -> Column:
+def rank_experts_at(distinct: Column, count: Column | int, copies: Column, load: Column) -> Column:
     """Experts whose weights the slowest rank reads in one layer, for a load over the mean that is given."""
     share = copies * distinct / count * load  # [experts]
     return np.minimum(share, copies)  # [experts]
 
 
 @formula("definition: routed tokens · weights of an expert · 2, divided over ranks, the slowest one", "FLOP")
-def expert_flops(tokens: Column, top_k: int, params: int, ranks: Column, load: Column) -> Column:
+def expert_flops(tokens: Column, top_k: Column | int, params: Column | int, ranks: Column, load: Column) -> Column:
     """Operations of the routed experts on the slowest rank, all tokens of the replica."""
     routed = tokens * top_k  # [tokens]
     return 2.0 * routed * params * load / ranks  # [FLOP]

@@ -102,10 +102,22 @@ def host_seconds(host_step: float, host_sequence: float, sequences: Column) -> C
 def terms(work: Work, profile: Profile) -> tuple[Column, Column, Law]:
     """Compute seconds, memory seconds and the law of one launch."""
     law = profile.law(work.kind, work.precision)
+    return (*reachable_seconds(work, law), law)
+
+
+def reachable_seconds(work: Work, law: Law) -> tuple[Column, Column]:
+    """Compute seconds and memory seconds of one launch at the rates that a law reaches."""
     compute = compute_seconds(work.flops, law.eff_flops, law.peak)
     if law.half_length:
         compute = short_prompt_seconds(compute, work.length, law.half_length)
-    return compute, memory_seconds(work.hbm_bytes, law.eff_bw, law.bandwidth), law
+    return compute, memory_seconds(work.hbm_bytes, law.eff_bw, law.bandwidth)
+
+
+def operator_seconds(work: Work, law: Law) -> Column:
+    """Time of one launch of an operator under a law [s]."""
+    compute, memory = reachable_seconds(work, law)
+    seconds = overlapped_seconds(compute, memory, law)
+    return seconds + rise_seconds(memory, law.rise, law.rise_scale) if law.rise else seconds
 
 
 def overlapped_seconds(compute: Column, memory: Column, law: Law) -> Column:
@@ -123,11 +135,10 @@ def launch_seconds(work: Work, profile: Profile) -> Column:
         return host_seconds(profile.host_step, profile.host_sequence, work.length)
     if work.kind in LINK_KINDS:
         return link_seconds(work, profile.links)
-    compute, memory, law = terms(work, profile)
-    seconds = overlapped_seconds(compute, memory, law)
+    seconds = operator_seconds(work, profile.law(work.kind, work.precision))
     if work.kind == "experts" and work.precision == "fp8-block":
         return seconds + profile.expert_layer_extra
-    return seconds + rise_seconds(memory, law.rise, law.rise_scale) if law.rise else seconds
+    return seconds
 
 
 def link_seconds(work: Work, links: Links) -> Column:

@@ -27,6 +27,7 @@ class Law:
         rise, rise_scale: decode attention's extra term `rise·(1 − exp(−t_mem/rise_scale))` [s]; 0 elsewhere.
         half_length: prefill attention reaches half of `eff_flops` at this prompt length [tokens]; 0 elsewhere.
         tag, source, rows, median_error: provenance of the fit.
+        out_of_fold_error: median error on shapes that the fit had not seen; None = not known.
         note: what stands between this law and a timed kernel of the engine, precision and accelerator; empty = nothing.
     """
 
@@ -43,6 +44,7 @@ class Law:
     source: str = ""
     rows: int = 0
     median_error: float | None = None
+    out_of_fold_error: float | None = None
     note: str = ""
 
 

@@ -1,0 +1,52 @@
+"""`python -m planner calibrate`: what it takes, and what it writes."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from planner.catalog.profile_records import FOLDER, kernels
+from planner.errors import Fault, InputError
+from planner.specs.fields import shown
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument(
+        "--kernels",
+        metavar="DIR",
+        type=Path,
+        required=True,
+        help="tables of timed kernels, or systems/data of the package",
+    )
+    parser.add_argument("--out", metavar="FOLDER", type=Path, default=FOLDER, help="where to write (otherwise presets)")
+
+
+def run(asked: argparse.Namespace) -> str:
+    """Fit what was asked for, write it, and say what changed.
+
+    Raises:
+        InputError: a folder or a table is missing or is not what it should be; nothing is written then.
+    """
+    if not asked.out.is_dir():
+        raise InputError((Fault("--out", shown(asked.out.name), "must be a folder that exists"),))
+    return calibrate_kernels(asked.kernels, asked.out)
+
+
+def calibrate_kernels(folder: Path, out: Path) -> str:
+    """Fit the kernel constants of every timed accelerator; returns errors before and after.
+
+    The optimiser is loaded here, so that no other command waits for it.
+    """
+    from planner.calibrate.kernel_lend import lent
+    from planner.calibrate.kernel_package import is_package, read_package
+    from planner.calibrate.kernel_presets import write_presets
+    from planner.calibrate.kernel_refit import refit
+    from planner.calibrate.kernel_report import report
+    from planner.calibrate.kernel_tables import ACCELERATORS, read_tables
+
+    tables = read_package(folder) if is_package(folder) else read_tables(folder)
+    refits = tuple(refit(kernels(accelerator), tables) for accelerator in ACCELERATORS.values())
+    found = tuple(each.table for each in refits)
+    write_presets(tuple(lent(table, found) for table in found), out)
+    return report(refits)
