@@ -116,7 +116,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Plan:
-    """One plan. Fields up to `usd_per_m_goodput` are the contract's plan fields; None = not applicable or unknown."""
+    """One plan. Fields up to `usd_high_per_m_goodput` are the contract's plan fields; None = not applicable or unknown."""
 
     fits: bool
     """Verdict on memory alone: one sequence of full length, or the batch asked for, has room."""
@@ -188,6 +188,20 @@ class Plan:
     """Cost of a million output tokens that are served."""
     usd_per_m_goodput: float | None
     """Cost of a million output tokens that keep the promise."""
+    b_max_sure: int
+    """The largest batch with 80 % confidence: as `b_max`, where measured TPOT stayed below in four cases of five."""
+    ttft_low_ms: float | None
+    """Lower end of the 80 % band of TTFT before queues."""
+    ttft_high_ms: float | None
+    """Upper end of the 80 % band of TTFT before queues."""
+    output_low_tok_s: float | None
+    """Lower end of the 80 % band of output tokens a second of one replica."""
+    output_high_tok_s: float | None
+    """Upper end of the 80 % band of output tokens a second of one replica."""
+    usd_low_per_m_goodput: float | None
+    """Lower end of the 80 % band of the cost of a million good tokens."""
+    usd_high_per_m_goodput: float | None
+    """Upper end of the 80 % band of the cost of a million good tokens."""
     notes: tuple[Note, ...]
     scenario: Scenario
     curve: tuple[CurvePoint, ...]
@@ -200,6 +214,8 @@ PLAN_FIELDS: Final = tuple(
     "fits meets_sla engine_ok binds reason gpus_per_replica replicas gpus physical_bytes usable_bytes withheld_bytes "
     "weights_bytes activation_bytes graph_bytes runtime_bytes kv_pool_bytes kv_bytes_per_token kv_capacity_tokens_rank "
     "kv_capacity_tokens b_max_kv b_max_kv_mean b_max_sla b_max batch tpot_ms ttft_ms ttft_unloaded_ms output_tok_s "
-    "goodput_tok_s goodput_tok_s_gpu tpot_low_ms tpot_high_ms usd_per_hour usd_per_m_output usd_per_m_goodput".split()
+    "goodput_tok_s goodput_tok_s_gpu tpot_low_ms tpot_high_ms usd_per_hour usd_per_m_output usd_per_m_goodput "
+    "b_max_sure ttft_low_ms ttft_high_ms output_low_tok_s output_high_tok_s usd_low_per_m_goodput "
+    "usd_high_per_m_goodput".split()
 )
 """Scalar plan fields in the order in which they stand in CSV and JSON."""

@@ -25,6 +25,14 @@ from planner.catalog.other_engines import packed_bits
 from planner.errors import HeadroomError, InputError
 from planner.evaluate import evaluate_setting
 from planner.plan import Plans
+from planner.rows import running_step
+from planner.serving import decode, prefill
+from planner.serving.closed_loop import (
+    admission_seconds,
+    closed_loop_rate,
+    first_token_seconds,
+    residence_seconds,
+)
 from planner.setting import Setting, assemble
 from planner.specs.accelerator import Accelerator
 from planner.specs.layout import Layout, layout
@@ -69,7 +77,7 @@ def predict_serving(row: Row, served: Served | None = None) -> ServingPrediction
     Raises:
         CaseError: when the row states too little, or something that is not modelled.
     """
-    return _prediction(*planned(row, served))
+    return _prediction(*planned(row, served), positive(row, "concurrency_eff", "concurrency") or 1.0)
 
 
 def predicted_plan(row: Row) -> Plans | None:
@@ -182,15 +190,38 @@ def _at(setting: Setting, batch: float) -> Plans:
     return plans
 
 
-def _prediction(plans: Plans, setting: Setting, said: tuple[str, ...]) -> ServingPrediction:
+@dataclass(frozen=True)
+class ClosedLoop:
+    """What a load test with a fixed number of requests in flight sees: TTFT [s] and output tokens a second a replica."""
+
+    ttft: float
+    rate: float
+
+
+def closed_loop(plans: Plans, setting: Setting, in_flight: float) -> ClosedLoop:
+    """TTFT and throughput of a closed loop at the plan's batch, which is what runs of the requests in flight."""
+    profile, clock = setting.profile, decode.clock(setting.decoding, placed_at(setting))
+    prompt = prefill.prompt_seconds(clock.placed, profile, setting.prompt)
+    tpot, running = plans.tpot_ms[:1] / 1e3, plans.batch[:1]
+    held = decode.held_batch(clock, running[:, None])
+    unloaded, step = plans.ttft_unloaded_ms[:1] / 1e3, running_step(setting, clock, tpot)
+    first = first_token_seconds(unloaded, step, held, prompt, profile.closed_loop_wait)
+    residence = residence_seconds(first, tpot, float(setting.scenario.osl))
+    waiting = admission_seconds(np.full(1, max(in_flight, 1.0)), running, residence)
+    rate = closed_loop_rate(running, float(setting.scenario.osl), residence)
+    return ClosedLoop(float(np.ravel(first + waiting)[0]), float(np.ravel(rate)[0]))
+
+
+def _prediction(plans: Plans, setting: Setting, said: tuple[str, ...], in_flight: float) -> ServingPrediction:
     """The row's predicted columns."""
+    loop = closed_loop(plans, setting, in_flight)
     tag = "fitted" if setting.profile.borrowed_from is None else f"borrowed from {setting.profile.borrowed_from}"
     return ServingPrediction(
         tpot_ms=float(plans.tpot_ms[0]),
         tpot_low_ms=float(plans.tpot_low_ms[0]),
         tpot_high_ms=float(plans.tpot_high_ms[0]),
-        ttft_ms=float(plans.ttft_ms[0]),
-        out_tps_per_gpu=float(plans.output_tok_s[0] / plans.gpus_per_replica[0]),
+        ttft_ms=loop.ttft * 1e3,
+        out_tps_per_gpu=loop.rate / float(plans.gpus_per_replica[0]),
         weights_gib=float(plans.weights_bytes[0]) / GIB,
         kv_bytes_per_token=float(plans.kv_bytes_per_token[0]),
         fits=bool(plans.fits[0]),

@@ -282,16 +282,27 @@ def seats_of(setting: Setting) -> float:
     return float(min(setting.max_seqs, setting.token_budget // (setting.scenario.spec + 1)))
 
 
-def _largest_by_sla(setting: Setting, clock: decode.Clock, unloaded: Column, most: Column | None = None) -> Column:
-    """Largest batch at which mean TPOT and TTFT keep the promise, at most `most`; 0 where one sequence breaks it."""
+def _largest_by_sla(
+    setting: Setting, clock: decode.Clock, unloaded: Column, most: Column | None = None, sure: float = 1.0
+) -> Column:
+    """Largest batch at which mean TPOT (times `sure`) and TTFT keep the promise, at most `most`; 0 where one breaks it."""
     sla_tpot, sla_ttft = promised_tpot(setting), setting.scenario.sla_ttft_ms / 1e3
 
     def keeps(batch: Column) -> Flags:
         tpot, _ = decode.tpot(clock, batch)
         ttft = prefill.ttft_seconds(unloaded, running_step(setting, clock, tpot))
-        return np.asarray((tpot <= sla_tpot) & (ttft <= sla_ttft))
+        return np.asarray((tpot * sure <= sla_tpot) & (ttft <= sla_ttft))
 
     return decode.largest_batch(keeps, clock.placed.layout.tp.shape, most)
+
+
+def largest_sure(setting: Setting, known: Bounds) -> Column:
+    """The smallest of the limits when TPOT is what measured cases stay below four times in five; shape (n, 1)."""
+    limits, sure = known.limits, setting.profile.band_sure
+    if sure <= 1.0:
+        return limits.largest
+    by_sla = _largest_by_sla(setting, known.clock, known.unloaded, sure=sure)
+    return np.minimum(limits.largest, by_sla)
 
 
 def binding(setting: Setting, known: Bounds, following: Column) -> tuple[Codes, Codes]:

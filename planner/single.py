@@ -14,7 +14,7 @@ from planner.money import replica_dollars
 from planner.notes import notes
 from planner.plan import BINDS, CurvePoint, Plan, Plans
 from planner.provenance import assumptions, sources
-from planner.rows import Bounds, bounds, seats_of, speed_at
+from planner.rows import Bounds, bounds, largest_sure, seats_of, speed_at
 from planner.setting import Setting, resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
@@ -53,6 +53,7 @@ def plan_setting(setting: Setting) -> Plan:
     curve = _curve(setting, known, row) if timed else ()
     return Plan(
         **values,
+        **_bands(setting, known, row),
         binds=BINDS[int(row.binds[0])],
         reason=row.reasons[int(row.reason[0])],
         notes=notes(setting, row, curve),
@@ -64,11 +65,33 @@ def plan_setting(setting: Setting) -> Plan:
     )
 
 
+BANDS = (
+    "b_max_sure", "ttft_low_ms", "ttft_high_ms", "output_low_tok_s", "output_high_tok_s", "usd_low_per_m_goodput",
+    "usd_high_per_m_goodput",
+)  # fmt: skip
+"""Fields that follow from a row and how wide its profile is known to be."""
+
 _SCALARS = tuple(
     name
     for name in Plan.__dataclass_fields__
-    if name not in ("binds", "reason", "notes", "scenario", "curve", "ledger", "assumptions", "sources")
+    if name not in ("binds", "reason", "notes", "scenario", "curve", "ledger", "assumptions", "sources", *BANDS)
 )
+
+
+def _bands(setting: Setting, known: Bounds, row: Plans) -> dict[str, Any]:
+    """The 80 % bands of TTFT, throughput and cost, and the largest batch that four cases in five reach."""
+    clock, ttft, output = setting.profile, _value(row, "ttft_ms"), _value(row, "output_tok_s")
+    dollars = _value(row, "usd_per_m_goodput")
+    (slow, fast), (first, last) = clock.band_rate, clock.band_ttft
+    sure = min(float(row.b_max[0]), float(largest_sure(setting, known)[0, 0]))
+    dollar_ends = _of(dollars, 1.0 / fast), _of(dollars, 1.0 / slow)
+    ends = (_of(ttft, first), _of(ttft, last), _of(output, slow), _of(output, fast), *dollar_ends)
+    return dict(zip(BANDS, (int(sure), *ends), strict=True))
+
+
+def _of(value: float | None, factor: float) -> float | None:
+    """A value times a factor; None stays None."""
+    return None if value is None else value * factor
 
 
 def _value(row: Plans, name: str) -> bool | int | float | None:

@@ -40,7 +40,8 @@ class Case:
             that carries prompts too, and the attention of one prompt chunk.
         prompt: ledger of one pass of a lone prompt; passes: how many of them a prompt takes.
         together, chunks, osl, stretch: see `serving.decode`.
-        tpot: measured [s].
+        tpot, ttft: measured [s]; rate: output tokens a second a GPU, measured; NaN where not stated.
+        in_flight: requests in flight, of which `batch` run. gpus: of the replica.
     """
 
     row: int
@@ -61,6 +62,10 @@ class Case:
     osl: float
     stretch: float
     tpot: float
+    ttft: float
+    rate: float
+    in_flight: float
+    gpus: float
 
 
 def eligible(row: Row) -> bool:
@@ -106,6 +111,10 @@ def case(index: int, row: Row) -> Case | None:
         osl=setting.decoding.osl,
         stretch=_one(decode.stage_stretch(setting.model.layers, layout.pp)),
         tpot=(number(row, "tpot_best_ms") or 0.0) / 1e3,
+        ttft=(number(row, "ttft_mean_ms") or float("nan")) / 1e3,
+        rate=number(row, "out_tps_per_gpu") or float("nan"),
+        in_flight=max(number(row, "concurrency_eff", "concurrency") or 1.0, 1.0),
+        gpus=float(plans.gpus_per_replica[0]),
     )
 
 

@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.calibrate.cases import Case
-from planner.calibrate.parameters import law_factors
+from planner.calibrate.clocked import clock
+from planner.calibrate.first_token import Loop, loop, waits
+from planner.calibrate.parameters import ENGINES, law_factors, served_with
 from planner.calibrate.serving_fit import Fit
+from planner.catalog.band_records import Bands, OwnBand, Span
 from planner.catalog.fitted_constants import FittedValue, GroupError, Served
-from planner.catalog.profile_records import Bands, OwnBand, Record
+from planner.catalog.profile_records import starting
+from planner.catalog.records import Record
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 SMALLEST_GROUP: Final = 10
 """Groups of fewer configurations have no band of their own and no line in the table of errors."""
-LOW, HIGH = 0.1, 0.9
+LOW, SURE, HIGH = 0.1, 0.8, 0.9
+FEW_IN_FLIGHT: Final = 4.0
+"""Requests in flight up to which a first token is taken to come without a queue."""
+FEWEST_POINTS: Final = 20
 NAME: Final = "served.toml"
 HEADER: Final = """# Serving constants as fitted to presets/measurements/serving.csv,
 # written by `python -m planner calibrate --serving`.
@@ -49,6 +56,8 @@ def served(found: Fit, table: Table, date: str) -> Served:
     """The record of a fit."""
     posed = found.problem
     fitted_to = posed.weights > 0.0
+    loops = loop(posed.stack, clock(posed.stack, served_with(posed.start, posed.parameters, found.theta)), found.unseen)
+    waited = waits(loops, table.engines, posed.weights)
     configurations = len(set(posed.configurations[fitted_to].tolist()))
     return Served(
         id="served",
@@ -57,13 +66,15 @@ def served(found: Fit, table: Table, date: str) -> Served:
         points=int(fitted_to.sum()),
         configurations=configurations,
         pairs=len(set(posed.pairs[fitted_to].tolist())),
-        fitted=tuple(_values(found)),
+        fitted=(*_values(found), *_waits(waited)),
         law_factor=tuple(
             each.model_copy(update={"factor": _digits(each.factor)})
             for each in law_factors(posed.parameters, found.theta)
         ),
         error=tuple(_errors(found, table)),
-        band=bands(np.log(posed.measured / found.unseen), table, date, configurations),
+        band=bands(
+            np.log(posed.measured / found.unseen), table, date, configurations, tuple(spans(loops, table, waited))
+        ),
     )
 
 
@@ -80,6 +91,39 @@ def _values(found: Fit) -> Iterator[FittedValue]:
                 start=each.start,
                 range=(_digits(float(around.min())), _digits(float(around.max()))),
             )
+
+
+def _waits(found: dict[str, float]) -> Iterator[FittedValue]:
+    """The share of others' prompts that is waited for, of each engine that states times to first token."""
+    start = starting().constant["closed_loop_wait"]
+    for engine in ENGINES:
+        if engine in found:
+            factor, before = _digits(found[engine] / start.value), start.engine_factor.get(engine, 1.0)
+            yield FittedValue(
+                name=f"closed_loop_wait.{engine}", unit="1", value=factor, start=before, range=(factor, factor)
+            )
+
+
+def spans(loops: Loop, table: Table, waited: dict[str, float]) -> Iterator[Span]:
+    """Bands of time to first token, alone and in a loop, by engine, and of throughput by grounds."""
+    wait = np.array([waited.get(engine, 0.0) for engine in table.engines.tolist()])
+    first = np.log(loops.ttft_measured / loops.ttft(wait))
+    rate = np.log(loops.rate_measured / loops.rate(wait))
+    few = loops.in_flight <= FEW_IN_FLIGHT
+    for engine in ENGINES:
+        own = (table.engines == engine) & ~table.odd
+        yield from _spanned("ttft", engine, first[own & few])
+        yield from _spanned("ttft_loop", engine, first[own & ~few])
+    yield from _spanned("rate", "fitted", rate[~table.borrowed & ~table.odd])
+    yield from _spanned("rate", "borrowed", rate[table.borrowed & ~table.odd])
+
+
+def _spanned(of: Literal["ttft", "ttft_loop", "rate"], group: str, off: Floats) -> Iterator[Span]:
+    """One band, where enough points state the quantity."""
+    stated = off[np.isfinite(off)]
+    if stated.size >= FEWEST_POINTS:
+        low, high, _ = _span(stated)
+        yield Span(of=of, group=group, low=low, high=high, points=int(stated.size))
 
 
 def _errors(found: Fit, table: Table) -> Iterator[GroupError]:
@@ -116,16 +160,18 @@ def per_configuration(values: Floats, configurations: NDArray[np.str_]) -> Float
     return np.asarray(np.bincount(index, values) / counts, dtype=np.float64)
 
 
-def bands(off: Floats, table: Table, date: str, configurations: int) -> Bands:
+def bands(off: Floats, table: Table, date: str, configurations: int, span: tuple[Span, ...]) -> Bands:
     """80 % bands of measured over predicted from out-of-fold residuals log(measured / predicted)."""
-    low, high = _span(off[~table.borrowed & ~table.odd])
+    low, high, sure = _span(off[~table.borrowed & ~table.odd])
     borrowed = _span(off[table.borrowed & ~table.odd])
     return Bands(
-        low=low, high=high, borrowed_low=borrowed[0], borrowed_high=borrowed[1], wide_low=0.4, wide_high=4.0,
+        low=low, high=high, sure=sure,
+        borrowed_low=borrowed[0], borrowed_high=borrowed[1], borrowed_sure=borrowed[2],
+        wide_low=0.4, wide_high=4.0, wide_sure=4.0,
         borrowed_vendors=("NVIDIA", "AMD"), date=date,
         source=f"out-of-fold residuals of {configurations} configurations; wide: a convention where the vendor, the link "
         "or the law was not measured",
-        own=tuple(_own(off, table)),
+        own=tuple(_own(off, table)), span=span,
     )  # fmt: skip
 
 
@@ -136,14 +182,14 @@ def _own(off: Floats, table: Table) -> Iterator[OwnBand]:
             group = (table.engines == engine) & (table.accelerators == accelerator) & ~table.odd
             names = {case.configuration for case, inside in zip(table.cases, group, strict=True) if inside}
             if len(names) >= SMALLEST_GROUP:
-                low, high = _span(off[group])
-                yield OwnBand(engine=engine, accelerator=accelerator, low=low, high=high)
+                low, high, sure = _span(off[group])
+                yield OwnBand(engine=engine, accelerator=accelerator, low=low, high=high, sure=sure)
 
 
-def _span(off: Floats) -> tuple[float, float]:
-    """Ends of the band that holds 80 %, as factors."""
-    low, high = np.exp(np.quantile(off, [LOW, HIGH]))
-    return _digits(float(low)), _digits(float(high))
+def _span(off: Floats) -> tuple[float, float, float]:
+    """Ends of the band that holds 80 %, and what 80 % stay below, as factors."""
+    low, sure, high = np.exp(np.quantile(off, [LOW, SURE, HIGH]))
+    return _digits(float(low)), _digits(float(high)), _digits(float(sure))
 
 
 def _digits(value: float) -> float:

@@ -10,7 +10,8 @@ from functools import cache
 
 from planner.catalog.kernel_laws import ASSUMED_KINDS, PRECISIONS, TIMED_KINDS, bf16_peak
 from planner.catalog.links import UNKNOWN_DOMAIN, free_links
-from planner.catalog.profile_records import FOLDER, Record, read
+from planner.catalog.profile_records import FOLDER, read
+from planner.catalog.records import Record
 from planner.errors import CatalogueError
 from planner.specs.accelerator import Accelerator
 from planner.specs.collective import Tag

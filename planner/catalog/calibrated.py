@@ -7,7 +7,8 @@ from typing import Final
 
 from pydantic import Field
 
-from planner.catalog.profile_records import FOLDER, Record, read
+from planner.catalog.profile_records import FOLDER, read
+from planner.catalog.records import Record
 from planner.specs.collective import Tag
 
 MANY: Final = 3

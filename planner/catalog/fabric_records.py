@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from planner.catalog.profile_records import FOLDER, Constant, Record, read
+from planner.catalog.profile_records import FOLDER, Constant, read
+from planner.catalog.records import Record
 from planner.specs.collective import Tag
 from planner.specs.links import ExchangeLaw
 

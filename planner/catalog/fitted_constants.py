@@ -11,18 +11,18 @@ from functools import cache
 
 from pydantic import Field
 
+from planner.catalog.band_records import Bands
 from planner.catalog.profile_records import (
     FOLDER,
-    Bands,
     Borrower,
     Constant,
     Era,
     LawFactor,
-    Record,
     Serving,
     read,
     starting,
 )
+from planner.catalog.records import Record
 
 
 class FittedValue(Record):

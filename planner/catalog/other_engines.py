@@ -12,7 +12,8 @@ from functools import cache
 
 from pydantic import Field
 
-from planner.catalog.profile_records import FOLDER, Record, read
+from planner.catalog.profile_records import FOLDER, read
+from planner.catalog.records import Record
 from planner.specs.collective import Tag
 
 STATED_BITS = re.compile(r"^exl2-(\d{1,2}(?:\.\d{1,3})?)bpw$")

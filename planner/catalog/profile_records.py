@@ -11,8 +11,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from planner.catalog.band_records import Bands
+from planner.catalog.records import Record
 from planner.errors import CatalogueError
 from planner.specs.collective import CollectiveLaw, Tag
 from planner.specs.profile import Kind, Law
@@ -21,12 +23,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "presets" / "profiles"
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "1": 1.0, "GB/s": 1e9}
 """Units of serving constants, in SI."""
-
-
-class Record(BaseModel):
-    """A table of a preset file: complete, nothing unknown, never changed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class LawRecord(Record):
@@ -122,8 +118,8 @@ class Constant(Record):
     unit: str
     value: float
     range: tuple[float, float] | None = None
-    engine_factor: dict[str, float] = {}
-    by_engine: dict[str, float] = {}
+    engine_factor: dict[str, float] = Field(default_factory=dict)
+    by_engine: dict[str, float] = Field(default_factory=dict)
     tag: Tag
     source: str
 
@@ -151,30 +147,6 @@ class Era(Record):
     source: str
     note: str
     expert_layer_extra: tuple[LayerExtra, ...]
-
-
-class OwnBand(Record):
-    """80 % band of one engine on one accelerator."""
-
-    engine: str
-    accelerator: str
-    low: float
-    high: float
-
-
-class Bands(Record):
-    """80 % bands of measured over predicted TPOT."""
-
-    low: float
-    high: float
-    borrowed_low: float
-    borrowed_high: float
-    wide_low: float
-    wide_high: float
-    borrowed_vendors: tuple[str, ...]
-    date: str
-    source: str
-    own: tuple[OwnBand, ...]
 
 
 class Borrower(Record):

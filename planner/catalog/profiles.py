@@ -67,7 +67,10 @@ def measured(accelerator: Accelerator, engine_id: str, engine_version: str | Non
         host_step=constant["host_step"].of(look.engine),
         host_sequence=era.host_sequence_us * 1e-6 if era else constant["host_sequence"].of(look.engine),
         phi=constant["phi"].of(look.engine),
-        band=_band(look),
+        band=_band(look)[:2],
+        band_sure=_band(look)[2],
+        band_ttft=served.band.spanned("ttft", *(() if _unmeasured(look) else (look.engine,))),
+        band_rate=served.band.spanned("rate", *(() if _unmeasured(look) else (_grounds(look),))),
         borrowed_from=look.lender if look.borrowed else None,
         notes=tuple(_notes(look, engine_id, era)),
         expert_layer_extra=_expert_layer_extra(look, era),
@@ -76,6 +79,7 @@ def measured(accelerator: Accelerator, engine_id: str, engine_version: str | Non
         ttft_fixed=constant["ttft_fixed"].of(look.engine),
         ttft_factor=constant["ttft_factor"].of(look.engine),
         ttft_ceiling=constant["ttft_ceiling"].of(look.engine),
+        closed_loop_wait=constant["closed_loop_wait"].of(look.engine),
     )
 
 
@@ -120,15 +124,22 @@ def _expert_layer_extra(look: Lookup, era: Era | None) -> float:
     return next((extra.value_us * 1e-6 for extra in known if look.lender in extra.accelerators), 0.0)
 
 
-def _band(look: Lookup) -> tuple[float, float]:
-    """80 % band of measured over predicted TPOT."""
+def _band(look: Lookup) -> tuple[float, float, float]:
+    """80 % band of measured over predicted TPOT, and what four cases in five stay below."""
     bands = look.served.band
     if _unmeasured(look):
-        return bands.wide_low, bands.wide_high
+        return bands.wide_low, bands.wide_high, bands.wide_sure
+    for own in bands.own:
+        if (own.engine, own.accelerator) == (look.engine, look.accelerator.id):
+            return own.low, own.high, own.sure
     if look.borrowed:
-        return bands.borrowed_low, bands.borrowed_high
-    own = (each for each in bands.own if (each.engine, each.accelerator) == (look.engine, look.accelerator.id))
-    return next(((each.low, each.high) for each in own), (bands.low, bands.high))
+        return bands.borrowed_low, bands.borrowed_high, bands.borrowed_sure
+    return bands.low, bands.high, bands.sure
+
+
+def _grounds(look: Lookup) -> str:
+    """What the constants of an accelerator stand on."""
+    return "borrowed" if look.borrowed else "fitted"
 
 
 def _unmeasured(look: Lookup) -> bool:

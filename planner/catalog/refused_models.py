@@ -7,7 +7,8 @@ from functools import cache
 from pydantic import Field
 
 from planner.catalog.hf_keys import REFUSED
-from planner.catalog.profile_records import FOLDER, Record, read
+from planner.catalog.profile_records import FOLDER, read
+from planner.catalog.records import Record
 from planner.errors import CatalogueError
 
 

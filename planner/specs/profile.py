@@ -85,6 +85,14 @@ class Profile:
     """How much longer a lone prompt takes than its kernels."""
     ttft_ceiling: float = float("inf")
     """Prompt time up to which that factor was fitted; what comes beyond is not stretched [s]."""
+    band_sure: float = 1.0
+    """What measured over predicted TPOT stays below in four cases of five."""
+    band_ttft: tuple[float, float] = (1.0, 1.0)
+    """80 % band of measured over predicted TTFT with few requests in flight."""
+    band_rate: tuple[float, float] = (1.0, 1.0)
+    """80 % band of measured over predicted output tokens a second."""
+    closed_loop_wait: float = 0.0
+    """Share of the prompts of all requests in flight that one waits for in a closed loop (start-up burst, scheduler)."""
     scale: float = 1.0
     """Factor on every operator's and the host's time, from measurements of the same configuration (1 = none)."""
 

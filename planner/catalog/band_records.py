@@ -1,0 +1,57 @@
+"""How wide predictions are: 80 % bands of measured over predicted, as preset files hold them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planner.catalog.records import Record
+
+
+class OwnBand(Record):
+    """80 % band of one engine on one accelerator; `sure` is what four points in five stay below."""
+
+    engine: str
+    accelerator: str
+    low: float
+    high: float
+    sure: float
+
+
+class Span(Record):
+    """80 % band of measured over predicted of another quantity than TPOT, over one group of points.
+
+    `of`: `ttft` with at most four requests in flight, `ttft_loop` with more, in a closed loop, or `rate`, output tokens
+    a second of a closed loop. `group`: an engine, `fitted` or `borrowed`.
+    """
+
+    of: Literal["ttft", "ttft_loop", "rate"]
+    group: str
+    low: float
+    high: float
+    points: int
+
+
+class Bands(Record):
+    """80 % bands of measured over predicted TPOT, and of other quantities."""
+
+    low: float
+    high: float
+    sure: float
+    borrowed_low: float
+    borrowed_high: float
+    borrowed_sure: float
+    wide_low: float
+    wide_high: float
+    wide_sure: float
+    borrowed_vendors: tuple[str, ...]
+    date: str
+    source: str
+    own: tuple[OwnBand, ...]
+    span: tuple[Span, ...] = ()
+
+    def spanned(self, of: str, *groups: str) -> tuple[float, float]:
+        """Band of a quantity over the first of several groups that has one; the widest that is known otherwise."""
+        known = {f"{each.of} {each.group}": (each.low, each.high) for each in self.span}
+        return next(
+            (known[f"{of} {group}"] for group in groups if f"{of} {group}" in known), (self.wide_low, self.wide_high)
+        )
