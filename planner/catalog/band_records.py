@@ -55,3 +55,12 @@ class Bands(Record):
         return next(
             (known[f"{of} {group}"] for group in groups if f"{of} {group}" in known), (self.wide_low, self.wide_high)
         )
+
+
+UNKNOWN = Bands(
+    low=0.4, high=4.0, sure=4.0,
+    borrowed_low=0.4, borrowed_high=4.0, borrowed_sure=4.0,
+    wide_low=0.4, wide_high=4.0, wide_sure=4.0,
+    borrowed_vendors=(), date="2026-11-30", source="a convention before any fit", own=(),
+)  # fmt: skip
+"""Where nothing was fitted yet."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pydantic import Field, ValidationError
 
-from planner.catalog.band_records import Bands
+from planner.catalog.band_records import UNKNOWN, Bands
 from planner.catalog.records import Record
 from planner.errors import CatalogueError
 from planner.specs.collective import CollectiveLaw, Tag
@@ -211,7 +211,7 @@ class Serving(Record):
     engine_alias: dict[str, str]
     constant: dict[str, Constant]
     era: tuple[Era, ...]
-    band: Bands
+    band: Bands = UNKNOWN
     borrower: tuple[Borrower, ...]
     stand_in: tuple[StandIn, ...]
     published: tuple[PublishedLaw, ...]
