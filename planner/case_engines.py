@@ -85,10 +85,14 @@ def as_served(setting: Setting, served: Served, bits: float | None) -> Setting:
 
 
 def _clocked(clock: Profile, other: OtherEngine) -> Profile:
-    """Times of another engine, in the band of borrowed constants or the profile's own where that is wider."""
+    """Times of another engine, in the band of borrowed constants or the profile's own where that is wider.
+
+    What the planned engine's front end adds to a first token says nothing about another's: none is added.
+    """
     bands = serving().band
     band = min(clock.band[0], bands.borrowed_low), max(clock.band[1], bands.borrowed_high)
-    return replace(clock, scale=clock.scale * other.factor, band=band)
+    front = {"ttft_fixed": 0.0, "ttft_factor": 1.0, "closed_loop_wait": 0.0}
+    return replace(clock, scale=clock.scale * other.factor, band=band, **front)
 
 
 def with_packed_weights(setting: Setting, bits: float) -> Setting:
