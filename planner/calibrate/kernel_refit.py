@@ -19,6 +19,7 @@ from planner.calibrate.kernel_tables import (
     FEWEST,
     CollectiveRow,
     ExpertsRow,
+    GemmRow,
     OperatorRow,
     Tables,
 )
@@ -26,6 +27,7 @@ from planner.calibrate.kernel_work import EVEN, Timings, link_traffic, seconds, 
 from planner.catalog.profile_records import CollectiveRecord, KernelTable, LawRecord
 from planner.errors import Fault, InputError
 from planner.physics.roofline import collective_seconds
+from planner.specs.precision import WEIGHTS
 from planner.work import Column
 
 FORMATS: Final = {
@@ -46,6 +48,12 @@ OPS: Final = {"all_to_all": "alltoall"}
 PREFILL: Final = ("attn_prefill", "mla_prefill")
 LEAST_SIZES: Final = 4
 """Message sizes that one group size of a collective must have been timed at."""
+
+LARGEST_CACHE: Final = 2**27
+"""Bytes that the largest on-chip cache of the accelerators holds (B200, RTX PRO 6000; recalled, unsourced)."""
+
+LEAST_BEYOND: Final = 2
+"""Matrices beyond that size which a law of GEMMs needs: a timing loop reads smaller ones from the chip, a model does not."""
 
 POOR: Final = 0.25
 """Median error from which a law is said to fit poorly."""
@@ -117,7 +125,15 @@ def _rows_of(record: LawRecord, accelerator: str, tables: Tables) -> list[Operat
     if 0 < len(rows) < FEWEST:
         what = f"{accelerator} {record.engine} {record.kind} {record.precision}"
         raise InputError((Fault(what, f"{len(rows)} rows", f"must have at least {FEWEST}: its table was cut off"),))
+    if record.kind == "gemm" and _beyond_chip(rows, record.precision) < LEAST_BEYOND:
+        return []
     return sorted(rows, key=repr)  # sums, and so the last digits of a fit, must not depend on the order of a table
+
+
+def _beyond_chip(rows: Sequence[OperatorRow], precision: str) -> int:
+    """Matrices among timings that no on-chip cache holds."""
+    sizes = {(row.n, row.k) for row in rows if isinstance(row, GemmRow)}
+    return sum(n * k * WEIGHTS[precision].bytes >= LARGEST_CACHE for n, k in sizes)
 
 
 def _matches(row: OperatorRow, record: LawRecord, accelerator: str) -> bool:
