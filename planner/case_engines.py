@@ -91,8 +91,8 @@ def _clocked(clock: Profile, other: OtherEngine) -> Profile:
     """
     bands = serving().band
     band = min(clock.band[0], bands.borrowed_low), max(clock.band[1], bands.borrowed_high)
-    front = {"ttft_fixed": 0.0, "ttft_factor": 1.0, "closed_loop_wait": 0.0}
-    return replace(clock, scale=clock.scale * other.factor, band=band, **front)
+    slower = replace(clock, scale=clock.scale * other.factor, band=band)
+    return replace(slower, ttft_fixed=0.0, ttft_factor=1.0, closed_loop_wait=0.0)
 
 
 def with_packed_weights(setting: Setting, bits: float) -> Setting:
