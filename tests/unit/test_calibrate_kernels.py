@@ -16,7 +16,7 @@ from planner.calibrate.kernel_lend import lent
 from planner.calibrate.kernel_presets import preset_text, write_presets
 from planner.calibrate.kernel_refit import refit
 from planner.calibrate.kernel_tables import Tables, read_tables
-from planner.catalog.profile_records import CollectiveRecord, KernelTable, LawRecord, read
+from planner.catalog.profile_records import FOLDER, CollectiveRecord, KernelTable, LawRecord, read
 from planner.cli import main
 from planner.errors import InputError
 
@@ -301,6 +301,11 @@ def test_files_read_back_and_are_the_same_again(tables: Tables, tmp_path: Path) 
         texts.append(content)
     assert texts[0] == texts[1]
     assert b"\r" not in texts[0]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("kernels-*.toml")), ids=lambda path: path.stem)
+def test_the_presets_are_written_as_the_command_writes_them(path: Path) -> None:
+    assert preset_text(read(path, KernelTable)) == path.read_text(encoding="utf-8")
 
 
 def test_a_second_fit_starts_where_the_first_ended_and_ends_there(tables: Tables) -> None:

@@ -86,7 +86,7 @@ EACH = {
     "gemm": 0.25,
     "experts": 0.40,
     "attn_decode": 0.40,
-    "mla_decode": 0.45,
+    "mla_decode": 0.50,
     "attn_prefill": 0.25,
     "mla_prefill": 0.25,
 }
@@ -262,9 +262,13 @@ def test_own_bands() -> None:
 
 
 def test_graph_mode_all_reduce() -> None:
+    timed = next(record for record in kernels("h100-sxm").collective if record.source.endswith("vLLM_custom_graph"))
+    (two, _, eight), (slow, _, fast) = timed.alpha_us, timed.bus_gb_per_s
     alpha, bus = profile("measured", H100, "vllm").links.all_reduce.constants(np.array([2.0, 8.0, 64.0]))
-    assert alpha == pytest.approx([4.29e-6 * 0.93 * 1.03, 5.42e-6 * 0.93 * 1.03, 5.42e-6 * 0.93 * 1.03])
-    assert bus == pytest.approx([262.1e9, 351.2e9, 351.2e9])
+    assert alpha == pytest.approx([us * 1e-6 * 0.93 * 1.03 for us in (two, eight, eight)])
+    assert bus == pytest.approx([slow * 1e9, fast * 1e9, fast * 1e9])
+    # 256 B over 8 H100 took 4.713 us, 512 B 4.677 and 1 KiB 4.608: no bytes to speak of, so this is alpha alone
+    assert eight == pytest.approx(4.7, rel=0.15)
 
 
 def test_ascend_engine_takes_vllm_constants_and_says_so() -> None:

@@ -305,8 +305,9 @@ def test_one_copy_of_an_expert_does_not_even_256_out() -> None:
         "model": "deepseek-v3", "gpu": "h800-sxm", "engine": "sglang", "weights": "fp8-block", "dp": 64, "ep": 64, **DECODE,
     }  # fmt: skip
     times = [plan(**asked, at_batch=64 * 64, redundant=copies).tpot_ms or 0.0 for copies in (0, 1, 16, 32)]
-    assert times == sorted(times, reverse=True)
-    assert times[0] - times[1] < 0.2 * (times[0] - times[3])
+    # the first copy gives some rank a fifth expert to read, which may cost more than the evenness that it brings
+    assert times[1:] == sorted(times[1:], reverse=True)
+    assert abs(times[0] - times[1]) < 0.2 * (times[0] - times[3])
 
 
 def test_a_load_cannot_exceed_all_tokens_on_one_rank() -> None:
@@ -380,7 +381,14 @@ def test_a_cache_whose_kernel_was_timed_as_slow_says_so() -> None:
     codes = [{note.code for note in plan(**asked, kv=kv).notes} for kv in ("fp8", "bf16")]
     assert "slow_kernel" in codes[0]
     assert "slow_kernel" not in codes[1]
-    assert "poor_fit" in codes[1], "half of the timed block-FP8 experts are off by more than 32 %"
+    assert "poor_fit" not in codes[1]
+
+
+def test_a_law_that_fits_poorly_says_so() -> None:
+    """TensorRT-LLM's latent attention on RTX PRO 6000: half of the timed launches are off by more than a quarter."""
+    asked = {"model": "deepseek-v3", "gpu": "rtx-pro-6000-server", "engine": "trtllm", "weights": "nvfp4", "tp": 8}
+    assert "poor_fit" in {note.code for note in plan(**asked).notes}
+    assert "poor_fit" not in {note.code for note in plan(model="llama-3.1-70b", tp=4).notes}
 
 
 def test_the_textbook_has_no_exchange_to_overlap() -> None:
