@@ -11,7 +11,7 @@ DEV    := $(VENV)/.installed-dev
 PIP    := $(PY) -m pip install --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench docs screenshots clean
+.PHONY: calibrate help run test lint format bench docs screenshots clean
 
 help:
 	@echo "make run          serve the dashboard on http://localhost:$(PORT)"
@@ -68,6 +68,14 @@ bench: $(DEV)
 docs: $(DEV)
 	@$(PY) .ci/docs.py
 	@$(PY) -m pytest tests/accuracy tests/golden/test_sources_document.py --update-docs --quiet || [ $$? -eq 5 ]
+
+# Serving constants, then what points of one's own are worth under them, then the documents that quote both. Kernel laws
+# and other engines need tables that may not be shipped: `$(PY) -m planner calibrate --kernels DIR`, `--other-engines CSV`.
+SERVED := presets/measurements/serving.csv
+calibrate: $(DEV)
+	@$(PY) -m planner calibrate --serving $(SERVED)
+	@$(PY) -m planner calibrate --given $(SERVED)
+	@$(MAKE) docs
 
 screenshots: $(DEV)
 	@$(PY) .ci/screenshots.py

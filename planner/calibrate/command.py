@@ -9,6 +9,8 @@ from planner.catalog.profile_records import FOLDER, kernels
 from planner.errors import Fault, InputError
 from planner.specs.fields import shown
 
+OTHER_ENGINES = "other-engines.toml"
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
@@ -16,9 +18,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--kernels",
         metavar="DIR",
         type=Path,
-        required=True,
-        help="tables of timed kernels, or systems/data of the package",
+        help="fit the laws of kernels to tables of timings, or to systems/data of the package",
     )
+    parser.add_argument("--serving", metavar="CSV", type=Path, help="fit the constants of serving to served points")
+    parser.add_argument("--other-engines", metavar="CSV", type=Path, help="fit factors of engines that are not planned")
+    parser.add_argument("--given", metavar="CSV", type=Path, help="measure what points of one's own are worth")
+    parser.add_argument("--date", default="2026-11-30", help="date that the written records carry")
     parser.add_argument("--out", metavar="FOLDER", type=Path, default=FOLDER, help="where to write (otherwise presets)")
 
 
@@ -30,7 +35,29 @@ def run(asked: argparse.Namespace) -> str:
     """
     if not asked.out.is_dir():
         raise InputError((Fault("--out", shown(asked.out.name), "must be a folder that exists"),))
-    return calibrate_kernels(asked.kernels, asked.out)
+    if asked.kernels is not None:
+        return calibrate_kernels(asked.kernels, asked.out)
+    return calibrate_table(asked)
+
+
+def calibrate_table(asked: argparse.Namespace) -> str:
+    """Fit what a table of served points was named for; each takes the constants that the one before it wrote.
+
+    Raises:
+        InputError: no table is named, or it is not what it should be.
+    """
+    from planner.calibrate.given_file import write_given
+    from planner.calibrate.other_engines import write_other_engines
+    from planner.calibrate.serving import calibrate_serving
+
+    if asked.serving is not None:
+        return calibrate_serving(asked.serving, asked.out, asked.date)
+    if asked.other_engines is not None:
+        write_other_engines(str(asked.other_engines), str(asked.out / OTHER_ENGINES))
+        return f"{OTHER_ENGINES} written\n"
+    if asked.given is not None:
+        return write_given(asked.given, asked.out, asked.date)
+    raise InputError((Fault("calibrate", "(nothing)", "must name --kernels, --serving, --other-engines or --given"),))
 
 
 def calibrate_kernels(folder: Path, out: Path) -> str:
