@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from planner.calibrate import own
 from planner.catalog.profile_records import FOLDER, kernels
 from planner.errors import Fault, InputError
 from planner.specs.fields import shown
@@ -12,13 +13,14 @@ from planner.specs.fields import shown
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument(
-        "--kernels",
-        metavar="DIR",
-        type=Path,
-        required=True,
-        help="tables of timed kernels, or systems/data of the package",
+    parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help="what was measured, as for `plan`")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--results", metavar="FILE", type=Path, help="result of a load test, to calibrate SCENARIO with")
+    what.add_argument("--log", metavar="FILE", type=Path, help="an engine's start-up log, to explain beside SCENARIO")
+    what.add_argument(
+        "--kernels", metavar="DIR", type=Path, help="tables of timed kernels, or systems/data of the package"
     )
+    parser.add_argument("--json", action="store_true", help="one JSON object (of --results and --log)")
     parser.add_argument("--out", metavar="FOLDER", type=Path, default=FOLDER, help="where to write (otherwise presets)")
 
 
@@ -28,6 +30,10 @@ def run(asked: argparse.Namespace) -> str:
     Raises:
         InputError: a folder or a table is missing or is not what it should be; nothing is written then.
     """
+    if asked.results is not None:
+        return own.results(own.scenario_needed(asked.scenario), asked.results, as_json=asked.json)
+    if asked.log is not None:
+        return own.log(own.scenario_needed(asked.scenario), asked.log, as_json=asked.json)
     if not asked.out.is_dir():
         raise InputError((Fault("--out", shown(asked.out.name), "must be a folder that exists"),))
     return calibrate_kernels(asked.kernels, asked.out)

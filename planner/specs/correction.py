@@ -10,6 +10,9 @@ from planner.specs.profile import Profile
 CALIBRATED: Final = "custom"
 """Id of a profile that carries a correction, and of the scenario's choice of one."""
 
+NOTICED: Final = 1e-6
+"""Host time a step below which none is spoken of [s]."""
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -73,7 +76,7 @@ class Correction:
     def words(self) -> str:
         """Its numbers in words."""
         parts = [f"every time × {self.scale:.3g}"]
-        if self.host_step:
+        if self.host_step >= NOTICED:
             parts.append(f"{self.host_step * 1e3:.3g} ms more a step")
         if self.interference != 1.0:
             parts.append(f"interference × {self.interference:.3g}")
