@@ -39,7 +39,7 @@ def fit_text(fit: Fit) -> str:
         "TPOT, predicted without and with the calibration:\n" + table(HEADER, _rows(fit)).rstrip(),
         f"median error: {made.before:.1%} before, {made.after:.1%} after",
         f"80 % band from here on: measured TPOT is {low:.3g} to {high:.3g} times the prediction",
-        _first_token(fit),
+        first_token_text(fit),
         *(f"Point {each.number} is left out: {each.reason}" for each in fit.left_out),
         advice(fit),
         f"link: {to_link(fit.scenario)}",
@@ -58,7 +58,7 @@ def _rows(fit: Fit) -> Sequence[Sequence[str]]:
     ]  # fmt: skip
 
 
-def _first_token(fit: Fit) -> str:
+def first_token_text(fit: Fit) -> str:
     """What TTFT says, or why it says nothing."""
     first = fit.first_token
     if first is None:

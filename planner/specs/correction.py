@@ -88,7 +88,8 @@ class Correction:
     def note(self) -> str:
         """What a reader of a corrected plan must know."""
         count = f"{self.points:,} measured point{'s' if self.points > 1 else ''}"
-        return f"Calibrated by {count} of {self.subject.words} ({self.subject.degrees}): {self.words}."
+        errors = f"Median error of TPOT there: {self.before:.1%} before, {self.after:.1%} after."
+        return f"Calibrated by {count} of {self.subject.words} ({self.subject.degrees}): {self.words}. {errors}"
 
 
 def retimed(profile: Profile, scale: float, host_step: float, interference: float) -> Profile:
