@@ -48,7 +48,7 @@ def advice(fit: Fit) -> str:
         return f"{count} loads measured: one factor on every time is fitted; {three}"
     where = place(fit)
     if where == "middle":
-        return f"One load measured, in the middle of the range: one factor on every time is fitted; {three}"
+        return f"1 load measured, in the middle of the range: one factor on every time is fitted; {three}"
     return (
         f"Add a point at mid load, about {max(2, round(sqrt(largest(fit)))):,} requests a replica. The one that is measured "
         f"lies at the {where} end: on public curves a point at mid load brings the others to about 6 %, the lowest or the "

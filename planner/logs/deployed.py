@@ -22,6 +22,9 @@ SUBJECT: Final = ("model", "gpu", "engine", "weights", "kv", "tp", "pp", "dp", "
 SAME_LENGTH: Final = 0.1
 """Share by which mean lengths may differ and still be called one length."""
 
+NEAR_LENGTH: Final = 0.02
+"""Share by which a text's mean length may differ from the scenario's without being spoken of: lengths are drawn at random."""
+
 
 @dataclass(frozen=True)
 class Apart:
@@ -80,17 +83,18 @@ def _differing(reading: Reading, scenario: Scenario) -> Iterator[tuple[str, Valu
         return
     told = dict(reading.stated)
     model = find_model(str(told.get("model", "")) or reading.model) if reading.model or "model" in told else None
-    known = {**told, "model": None if model is None else model.id, **dict(_lengths(reading))}
+    known = {**told, "model": None if model is None else model.id, **dict(_lengths(reading, scenario))}
     for field in (*SUBJECT, *(name for name in known if name not in SUBJECT)):
         if known.get(field) is not None and known[field] != own(scenario, field):
             yield field, known[field]
 
 
-def _lengths(benchmark: Benchmark) -> Iterator[tuple[str, Value]]:
-    """Mean lengths, where all points that state them have about the same."""
+def _lengths(benchmark: Benchmark, scenario: Scenario) -> Iterator[tuple[str, Value]]:
+    """Mean lengths that are not the scenario's, where all points that state them have about the same."""
     for field in ("isl", "osl"):
         stated = [value for point in benchmark.points if (value := getattr(point, field)) is not None]
-        if (length := _one_length(stated)) is not None:
+        length, planned = _one_length(stated), getattr(scenario, field)
+        if length is not None and abs(length - planned) > NEAR_LENGTH * planned:
             yield field, length
 
 

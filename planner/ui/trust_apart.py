@@ -18,7 +18,7 @@ from planner.units import DASH
 def table(found: Sequence[Apart]) -> None:
     """Each field with both values; below them the fields that the page's plan cannot take, and why."""
     rows = [(name_of(each.field), _spelled(each.stated), _spelled(each.planned)) for each in found]
-    show.figures(word("apart"), (word("field"), word("stated"), word("planned")), rows)
+    show.figures(word("apart"), (word("field"), word("stated"), word("planned")), rows, frozenset({1, 2}))
     kept = [word("kept", field=name_of(each.field), reason=each.reason.rstrip(".")) for each in found if each.reason]
     if kept:
         show.lines(kept)

@@ -65,20 +65,27 @@ def _inputs() -> str | bytes:
     text = st.text_area(
         word("paste"), key=TEXT, height=220, placeholder=word("paste_hint"), persist_state="session"
     )  # fmt: skip
-    file = st.file_uploader(word("upload"), type=LOOKS, key=FILE, max_upload_size=LIMIT_MB)
     with st.container(horizontal=True, gap="small", key="calibrate_buttons"):
-        st.download_button(
-            word("template"), lambda: template_csv().encode(), "benchmark.csv", "text/csv", key="_calibrate_template",
-            on_click="ignore", icon=":material/download:",
-        )  # fmt: skip
-        st.button(
-            word("example"), key="_calibrate_example", icon=":material/science:", on_click=_fill,
-            disabled=file is not None,
-        )  # fmt: skip
-        st.button(word("clear"), key="_calibrate_clear", icon=":material/close:", on_click=_clear, disabled=not text)
-    if file is not None and text:
-        st.caption(show.plain(word("file_first")))
-    return text or "" if file is None else file.getvalue()
+        with st.popover(word("upload"), icon=":material/upload_file:", key="calibrate_file"):
+            st.caption(word("upload_hint"))
+            file = st.file_uploader(
+                word("upload"), type=LOOKS, key=FILE, max_upload_size=LIMIT_MB, label_visibility="collapsed"
+            )
+        _buttons(text or "", with_file=file is not None)
+    if file is None:
+        return text or ""
+    st.caption(show.plain(word("file_first")))
+    return file.getvalue()
+
+
+def _buttons(text: str, *, with_file: bool) -> None:
+    """The template, an example, and a way to start over."""
+    st.download_button(
+        word("template"), lambda: template_csv().encode(), "benchmark.csv", "text/csv", key="_calibrate_template",
+        on_click="ignore", icon=":material/download:",
+    )  # fmt: skip
+    st.button(word("example"), key="_calibrate_example", icon=":material/science:", on_click=_fill, disabled=with_file)
+    st.button(word("clear"), key="_calibrate_clear", icon=":material/close:", on_click=_clear, disabled=not text)
 
 
 def _fill() -> None:

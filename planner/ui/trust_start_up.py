@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from html import escape
 
 import streamlit as st
 
 from planner.errors import HeadroomError
-from planner.logs.deployed import Apart, apart, unknown_model
+from planner.logs.deployed import SUBJECT, Apart, apart, unknown_model
 from planner.logs.explained import Difference, contradictions
 from planner.logs.explained_words import amount
 from planner.logs.readings import StartUp
@@ -15,12 +16,20 @@ from planner.logs.startup import OK
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 from planner.ui import show, trust_apart
+from planner.ui.theme import mode, palette
 from planner.ui.trust_calibrate_words import name_of, word
-from planner.units import DASH
 
 
 def draw(start: StartUp, scenario: Scenario) -> None:
-    """The terms, what they suggest, and the inputs that the log states otherwise."""
+    """The terms, what they suggest, and the inputs that the log states otherwise: first, where they say another subject."""
+    gravely = any(each.field in SUBJECT for each in _apart(start, scenario))
+    parts = (_inputs, _memory) if gravely else (_memory, _inputs)
+    for part in parts:
+        part(start, scenario)
+
+
+def _memory(start: StartUp, scenario: Scenario) -> None:
+    """Every memory term, and what its difference suggests."""
     with show.card(word("memory"), "card_start_up"):
         with st.spinner(word("reading")):
             found = explained(start, scenario)
@@ -32,7 +41,6 @@ def draw(start: StartUp, scenario: Scenario) -> None:
             st.caption(show.plain(word("unknown_model", model=name)))
         if found:
             _terms(found)
-    _inputs(start, scenario)
 
 
 @lru_cache(maxsize=32)
@@ -64,19 +72,26 @@ def finding(start: StartUp, found: tuple[Difference, ...]) -> str:
 
 
 def _terms(found: tuple[Difference, ...]) -> None:
-    """The table, then a sentence for each term that differs."""
-    header = tuple(word(key) for key in ("term", "planned", "printed", "ratio", "verdict"))
-    show.figures(word("memory"), header, [_row(each) for each in found], frozenset({4}))
-    if said := [(name_of(each.term), each.suggestion) for each in found if each.suggestion]:
-        st.subheader(word("suggests"), anchor=False)
-        show.terms(said)
+    """Every term with both values, and what its difference suggests: side by side, below each other on a phone."""
+    grid = palette(mode()).grid
+    row = f"display:flex;flex-wrap:wrap;column-gap:1.5rem;padding:.45rem 0;border-bottom:1px solid {grid}"
+    said = "".join(f'<div style="{row}">{_term(each)}</div>' for each in found)
+    look = "margin:0;padding:0;font-size:.93rem;overflow-wrap:anywhere;font-variant-numeric:tabular-nums"
+    st.html(f'<dl style="{look}">{said}</dl>')
 
 
-def _row(each: Difference) -> tuple[str, str, str, str, str]:
-    """One term; bytes in GiB, as engines print them."""
-    ratio = DASH if each.ratio is None else f"×{each.ratio:.2f}"
-    figures = (amount(each.term, each.planned), amount(each.term, each.printed))
-    return (name_of(each.term), *figures, ratio, word("agrees" if each.agrees else "differs"))
+def _term(each: Difference) -> str:
+    """One term as HTML: its name, both values with the verdict, the suggestion; bytes in GiB, as engines print them."""
+    ratio = "" if each.ratio is None else f" (×{each.ratio:.2f})"
+    planned, printed = amount(each.term, each.planned), amount(each.term, each.printed)
+    figures = word("both", planned=planned, printed=printed) + ratio
+    verdict = word("agrees" if each.agrees else "differs")
+    said = f"{verdict[:1].upper()}{verdict[1:]}. {each.suggestion}".strip()
+    return (
+        f'<dt style="flex:0 1 170px;font-weight:600">{escape(name_of(each.term))}</dt>'
+        f'<dd style="flex:0 1 330px;margin:0">{escape(figures)}</dd>'
+        f'<dd style="flex:1 1 290px;margin:0">{escape(show.typeset(said))}</dd>'
+    )
 
 
 def _inputs(start: StartUp, scenario: Scenario) -> None:
@@ -86,5 +101,6 @@ def _inputs(start: StartUp, scenario: Scenario) -> None:
         if not found:
             show.finding(word("nothing_stated"))
             return
+        show.finding(word("log_apart"))
         trust_apart.table(found)
         trust_apart.take_over(start, scenario, found, word("as_log"), "_calibrate_as_log")

@@ -229,7 +229,7 @@ def test_a_contradicting_log_says_which_term_differs() -> None:
     html = tables(at)
     assert f"{plan_of(scenario).weights_bytes / 2**30:,.2f} GiB" in html
     assert "33.98 GiB" in html
-    assert "differs" in html
+    assert "Differs. " in html
     assert "The log states tp = 4, the plan has tp = 1" in html
     assert "memory terms differ from the plan: Weights" in main(at)
     at = click(at, "_calibrate_as_log")
