@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from planner.calibrate import own
 from planner.catalog.profile_records import FOLDER, kernels
 from planner.errors import Fault, InputError
 from planner.specs.fields import shown
@@ -14,15 +15,17 @@ OTHER_ENGINES = "other-engines.toml"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument(
-        "--kernels",
-        metavar="DIR",
-        type=Path,
-        help="fit the laws of kernels to tables of timings, or to systems/data of the package",
+    parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help="what was measured, as for `plan`")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--results", metavar="FILE", type=Path, help="result of a load test, to calibrate SCENARIO with")
+    what.add_argument("--log", metavar="FILE", type=Path, help="an engine's start-up log, to explain beside SCENARIO")
+    what.add_argument(
+        "--kernels", metavar="DIR", type=Path, help="tables of timed kernels, or systems/data of the package"
     )
-    parser.add_argument("--serving", metavar="CSV", type=Path, help="fit the constants of serving to served points")
-    parser.add_argument("--other-engines", metavar="CSV", type=Path, help="fit factors of engines that are not planned")
-    parser.add_argument("--given", metavar="CSV", type=Path, help="measure what points of one's own are worth")
+    what.add_argument("--serving", metavar="CSV", type=Path, help="served points, to fit the constants of serving to")
+    what.add_argument("--other-engines", metavar="CSV", type=Path, help="served points, for engines that none plans")
+    what.add_argument("--given", metavar="CSV", type=Path, help="served points, for what some of a curve are worth")
+    parser.add_argument("--json", action="store_true", help="one JSON object (of --results and --log)")
     parser.add_argument("--date", default="2026-11-30", help="date that the written records carry")
     parser.add_argument("--out", metavar="FOLDER", type=Path, default=FOLDER, help="where to write (otherwise presets)")
 
@@ -33,6 +36,10 @@ def run(asked: argparse.Namespace) -> str:
     Raises:
         InputError: a folder or a table is missing or is not what it should be; nothing is written then.
     """
+    if asked.results is not None:
+        return own.results(own.scenario_needed(asked.scenario), asked.results, as_json=asked.json)
+    if asked.log is not None:
+        return own.log(own.scenario_needed(asked.scenario), asked.log, as_json=asked.json)
     if not asked.out.is_dir():
         raise InputError((Fault("--out", shown(asked.out.name), "must be a folder that exists"),))
     if asked.kernels is not None:
@@ -55,9 +62,7 @@ def calibrate_table(asked: argparse.Namespace) -> str:
     if asked.other_engines is not None:
         write_other_engines(str(asked.other_engines), str(asked.out / OTHER_ENGINES))
         return f"{OTHER_ENGINES} written\n"
-    if asked.given is not None:
-        return write_given(asked.given, asked.out, asked.date)
-    raise InputError((Fault("calibrate", "(nothing)", "must name --kernels, --serving, --other-engines or --given"),))
+    return write_given(asked.given, asked.out, asked.date)
 
 
 def calibrate_kernels(folder: Path, out: Path) -> str:

@@ -9,8 +9,8 @@ from planner.calibrate.given_points import Given, curves, error_of
 from planner.predict import read_table
 
 NAME: Final = "calibrated.toml"
-HEADER: Final = """# How wide the error stays once a benchmark of the same configuration was given: 80 % of measured over predicted
-# TPOT at the points that were not given. Public curves over concurrency; `python -m planner calibrate --given` wrote it.
+HEADER: Final = """# How wide the error stays once a benchmark of the same configuration was given: 80 % of measured over
+# predicted TPOT at the points that were not given. Public curves over concurrency; `python -m planner calibrate --given` wrote it.
 
 """
 PLACES: Final = (
