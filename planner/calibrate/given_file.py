@@ -10,7 +10,8 @@ from planner.predict import read_table
 
 NAME: Final = "calibrated.toml"
 HEADER: Final = """# How wide the error stays once a benchmark of the same configuration was given: 80 % of measured over
-# predicted TPOT at the points that were not given. Public curves over concurrency; `python -m planner calibrate --given` wrote it.
+# predicted TPOT at the points that were not given. Public curves over concurrency, as worked out by
+# `python -m planner calibrate --given`.
 
 """
 PLACES: Final = (
