@@ -36,8 +36,10 @@ TOLERANCE: Final = 1e-3
 LISTED: Final = 12
 SAY: Final = "run `make docs` to renew the snapshot and describe the change in CHANGELOG under 'Predictions changed'"
 PASTE: Final = "CHANGELOG.md has the new digest; say under 'Predictions changed' what moved and why"
-SECTION: Final = re.compile(r"## Unreleased\n.*?### Predictions changed\n\n(?P<text>.*?)(?=\n##|\Z)", re.DOTALL)
-LINE: Final = re.compile(r"^Snapshot: (?P<digest>.*)\n+", re.MULTILINE)
+SECTION: Final = re.compile(
+    r"^## Unreleased\n(?:(?!^## ).)*?^### Predictions changed\n(?P<text>.*?)(?=\n###? |\Z)", re.DOTALL | re.MULTILINE
+)
+LINE: Final = re.compile(r"^Snapshot: .*\n+", re.MULTILINE)
 
 Cells = dict[str, str]
 """The figures of one scenario as written, by field; an empty text where there is none."""
@@ -128,8 +130,10 @@ def _field(field: str, moved: list[Change]) -> str:
 def restated(changelog: str, found: str) -> str:
     """The changelog with the digest as the first line of its section on predictions."""
     section = SECTION.search(changelog)
-    assert section is not None, "CHANGELOG.md needs '### Predictions changed' under '## Unreleased'"
-    text = f"Snapshot: {found}\n\n{LINE.sub('', section['text'])}"
+    if section is None:
+        pytest.fail("CHANGELOG.md needs '### Predictions changed' under '## Unreleased'", pytrace=False)
+    said = LINE.sub("", section["text"]).strip("\n")
+    text = f"\nSnapshot: {found}\n" + (f"\n{said}\n" if said else "")
     return changelog[: section.start("text")] + text + changelog[section.end("text") :]
 
 
@@ -259,10 +263,17 @@ def test_the_summary_says_what_moved_by_how_much():
     assert "- ttft_ms: unchanged" in text
 
 
-def test_the_digest_is_stated_once_in_the_section_of_this_version():
-    old = "# Log\n\n## Unreleased\n\n### Predictions changed\n\n{}- Faster.\n\n### Features\n\n- New.\n\n## 1.0\n\n{}\n"
-    before = old.format("Snapshot: 11111111\n\n", "### Predictions changed\n\nSnapshot: 00000000")
-    after = old.format("Snapshot: 22222222\n\n", "### Predictions changed\n\nSnapshot: 00000000")
-    assert restated(before, "22222222") == after
-    assert restated(before.replace("Snapshot: 11111111\n\n", ""), "22222222") == after
-    assert restated(after, "22222222") == after
+RELEASED = "\n## 1.0\n\n### Predictions changed\n\nSnapshot: 00000000\n\n- Slower.\n"
+
+
+@pytest.mark.parametrize("rest", ["", "\n- Faster.\n- Leaner.\n"])
+@pytest.mark.parametrize("behind", ["", RELEASED, "\n### Features\n\n- New.\n" + RELEASED])
+@pytest.mark.parametrize("before", ["\nSnapshot: 11111111\n", "\nSnapshot: 22222222\n", ""])
+def test_the_digest_is_stated_once_in_the_section_of_this_version(before, rest, behind):
+    changelog = f"# Log\n\n## Unreleased\n\n### Predictions changed\n{{}}{rest}{behind}"
+    assert restated(changelog.format(before), "22222222") == changelog.format("\nSnapshot: 22222222\n")
+
+
+def test_a_released_version_is_not_restated():
+    with pytest.raises(pytest.fail.Exception, match="needs '### Predictions changed' under '## Unreleased'"):
+        restated("# Log\n\n## Unreleased\n\n### Features\n\n- New.\n" + RELEASED, "22222222")
