@@ -146,14 +146,23 @@ def test_points_beyond_fifteen_percent_pull_no_harder() -> None:
 # --- what a fold knows ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pair", ["gpt-oss-120b on H200", "Llama-3.x-8B on H100"])
-def test_a_pair_left_out_has_next_to_no_influence_on_its_own_predictions(posed: Problem, found: Fit, pair: str) -> None:
-    """A fold starts from the slopes of the full fit, so what it left out acts in second order: measured twice as slow, its
-    predictions within the fit follow, and its unseen ones move by less than half a per cent."""
+@pytest.mark.parametrize(("pair", "most"), [("Llama-3.x-8B on H100", 0.005), ("Qwen3-32B on H100", 0.03)])
+def test_what_is_left_out_acts_in_second_order_only(posed: Problem, found: Fit, pair: str, most: float) -> None:
+    """A fold starts from the slopes of the full fit. Measured twice as slow, a pair's predictions within the fit follow; its
+    unseen ones move by less than half a per cent, or 3 % where the pair holds 24 of the 60 points."""
     out = posed.pairs == pair
     doubled = fit(replace(posed, measured=np.where(out, 2.0 * posed.measured, posed.measured)))
-    assert np.median(doubled.within[out] / found.within[out]) > 1.2
-    np.testing.assert_allclose(doubled.unseen[out], found.unseen[out], rtol=0.005)
+    assert np.median(doubled.within[out] / found.within[out]) > 1.5
+    np.testing.assert_allclose(doubled.unseen[out], found.unseen[out], rtol=most)
+
+
+def test_a_fold_predicts_as_a_fit_that_never_had_the_pair(posed: Problem, found: Fit) -> None:
+    """The largest pair, as it was measured: the steps of a fit without it from the start, instead of one step from the
+    full fit's end."""
+    out = posed.pairs == "Qwen3-32B on H100"
+    without = fit(replace(posed, weights=np.where(out, 0.0, posed.weights)))
+    assert np.max(np.abs(found.within[out] / found.unseen[out] - 1.0)) > 0.02
+    np.testing.assert_allclose(found.unseen[out], without.within[out], rtol=0.003)
 
 
 def test_every_case_is_unseen_by_the_fold_of_its_pair(posed: Problem, found: Fit) -> None:
