@@ -63,7 +63,7 @@ format: $(DEV)
 bench: $(DEV)
 	@$(PY) -m pytest tests/bench --benchmark-min-rounds=10 --benchmark-max-time=2 --benchmark-columns=min,median,iqr,rounds $(PYTEST_ARGS)
 
-# FORMULAS and NOMENCLATURE come from the code, VALIDATION and presets/measurements/predicted.csv from the accuracy tests,
+# FORMULAS, NOMENCLATURE and the bands in LIMITS come from the code, VALIDATION and presets/measurements/predicted.csv from the accuracy tests,
 # SOURCES from the golden cases.
 docs: $(DEV)
 	@$(PY) .ci/docs.py

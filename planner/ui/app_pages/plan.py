@@ -31,6 +31,7 @@ def page() -> None:
             blocks.cost(plan)
         else:
             blocks.layouts(plan)
+        blocks.sure(plan)
         blocks.grounds(plan)
     with grid.cell(column_span="all"):
         blocks.notes(plan)
