@@ -95,6 +95,11 @@ def _said(found: Span | None, unit: str) -> str:
     return "" if found is None else word("within", span=found.text(unit))
 
 
+def any_band(plan: Plan) -> bool:
+    """Whether any figure has a band."""
+    return any(band(plan, figure) for figure in FIGURES)
+
+
 def title() -> str:
     """The heading of the table."""
     return word("title")
@@ -109,7 +114,8 @@ def table(plan: Plan) -> list[tuple[str, str, str]]:
     """Figures that have a band: expected value and band, the largest batch first; empty where none has."""
     found = [(figure, band(plan, figure)) for figure in FIGURES]
     rows = [(word(FIGURES[figure]), _value(plan, figure), span.text(_unit(figure))) for figure, span in found if span]
-    return [(word("batch"), whole(plan.b_max), _surest(plan)), *rows] if rows else []
+    batches = [(word("batch"), whole(plan.b_max), _surest(plan))] if plan.b_max else []
+    return [*batches, *rows] if rows else []
 
 
 def _value(plan: Plan, figure: str) -> str:

@@ -161,11 +161,9 @@ def cost(plan: Plan) -> None:
 
 
 def sure(plan: Plan) -> None:
-    """How far off the figures may be; nothing for speeds that have no error."""
-    if not (rows := band_words.table(plan)):
-        return
+    """How far off the figures may be."""
     with show.card(band_words.title(), "card_sure"):
-        show.figures(band_words.title(), band_words.header(), rows)
+        show.figures(band_words.title(), band_words.header(), band_words.table(plan))
         st.caption(show.plain(band_words.grounds(plan)))
 
 
