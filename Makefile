@@ -63,8 +63,8 @@ format: $(DEV)
 bench: $(DEV)
 	@$(PY) -m pytest tests/bench --benchmark-min-rounds=10 --benchmark-max-time=2 --benchmark-columns=min,median,iqr,rounds $(PYTEST_ARGS)
 
-# FORMULAS and NOMENCLATURE come from the code, VALIDATION, presets/measurements/predicted.csv, the snapshot of predictions
-# and its digest in CHANGELOG from the accuracy tests, SOURCES from the golden cases.
+# FORMULAS, NOMENCLATURE and the bands in LIMITS come from the code; VALIDATION, presets/measurements/predicted.csv, the
+# snapshot of predictions and its digest in CHANGELOG from the accuracy tests; SOURCES from the golden cases.
 docs: $(DEV)
 	@$(PY) .ci/docs.py
 	@$(PY) -m pytest tests/accuracy tests/golden/test_sources_document.py --update-docs --quiet || [ $$? -eq 5 ]

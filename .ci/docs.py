@@ -1,4 +1,4 @@
-"""Write the documents that come from the code: docs/FORMULAS.md and docs/NOMENCLATURE.md.
+"""Write the documents that come from the code: docs/FORMULAS.md, docs/NOMENCLATURE.md, the bands in docs/LIMITS.md.
 
 `make docs` writes them; tests/rules/test_repository.py fails when a written one is stale.
 """
@@ -18,6 +18,8 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from planner import formula, plan, share, units  # noqa: E402 - the path above comes first
+from planner.catalog.calibrated import calibrated  # noqa: E402
+from planner.catalog.fitted_constants import served  # noqa: E402
 from planner.optimise import question  # noqa: E402
 from planner.specs import scenario  # noqa: E402
 
@@ -184,7 +186,56 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in lines)
 
 
-DOCUMENTS = {"docs/FORMULAS.md": formulas, "docs/NOMENCLATURE.md": nomenclature}
+FROM, TO = "<!-- bands: written by `make docs` from the presets -->", "<!-- end of bands -->"
+
+
+def limits() -> str:
+    """The document on limits, with its bands as the presets hold them."""
+    before, _, rest = (ROOT / "docs" / "LIMITS.md").read_text(encoding="utf-8").partition(FROM)
+    return f"{before}{FROM}\n\n{bands()}\n\n{TO}{rest.partition(TO)[2]}"
+
+
+def bands() -> str:
+    """Bands by what is known about a case, and the errors that they come from."""
+    band, after, errors = served().band, calibrated(), {each.group: each for each in served().error}
+    total = errors["all"]
+    narrow, *_, wide = sorted(band.own, key=lambda own: own.high / own.low)
+    own = ", ".join(f"{span(each)} ({each.engine} on {each.accelerator})" for each in (narrow, wide))
+    rows = [
+        ("kernels timed on this accelerator", span(band), own),
+        ("borrowed from another accelerator, vendor and link measured", span(band, "borrowed_"), ""),
+        ("borrowed, vendor, link or law not measured", span(band, "wide_"), "an order of magnitude, not a plan"),
+        ("calibrated by a benchmark of the same configuration, one or two loads", span(after.after_one), ""),
+        ("the same, three loads or more", span(after.after_three), ""),
+    ]
+    spans = [(each.words, each.group, f"×{each.low:.2f} to ×{each.high:.2f}", str(each.points)) for each in band.span]
+    worst = sorted((e for e in errors.values() if e.group != "all"), key=lambda each: -each.out_of_fold)[:3]
+    named = ", ".join(f"{each.group.partition(' ')[2]} ({percent(each.out_of_fold)})" for each in worst)
+    return "\n".join(
+        (
+            table(("speed constants", "band of TPOT", "from the narrowest to the widest"), rows),
+            "",
+            table(("band of", "engine or speeds", "80 % of measured over predicted", "points"), spans),
+            "",
+            f"- Half of the {total.configurations} configurations are within {percent(total.out_of_fold)} when their",
+            "  pair of model family and accelerator was left out of the fit. Expect that of a model that is not in the table.",
+            f"- Of its groups of engine, accelerator or model, these three were worst: {named}.",
+        )
+    )
+
+
+def percent(share: float) -> str:
+    """A share as the document writes it."""
+    return f"{100 * share:.1f} %"
+
+
+def span(of: object, before: str = "") -> str:
+    """A band as the document writes it, with what four cases in five stay below."""
+    low, high, sure = (getattr(of, f"{before}{end}") for end in ("low", "high", "sure"))
+    return f"×{low:.2f} to ×{high:.2f}, four in five below ×{sure:.2f}"
+
+
+DOCUMENTS = {"docs/FORMULAS.md": formulas, "docs/NOMENCLATURE.md": nomenclature, "docs/LIMITS.md": limits}
 
 if __name__ == "__main__":
     for name, text in DOCUMENTS.items():

@@ -6,19 +6,22 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from planner.answer import answer
+from planner.confidence import BAND_FIELDS, ENDS, band_text, doubted, sure_text
 from planner.plan import PLAN_FIELDS, Plan
 from planner.share import pinned, to_link
 from planner.units import DASH, show, unit_of
+
+_FIGURES: Final = tuple(field for field in PLAN_FIELDS if field not in BAND_FIELDS)
 
 SECTIONS: Final = (
     ("verdicts", ("fits", "meets_sla", "engine_ok", "binds", "reason")),
     ("size", ("gpus_per_replica", "replicas", "gpus")),
     ("memory", tuple(f for f in PLAN_FIELDS if "bytes" in f or f.startswith("kv_capacity"))),
-    ("batch, sequences per replica", ("b_max_kv", "b_max_kv_mean", "b_max_sla", "b_max", "batch")),
-    ("speed", tuple(f for f in PLAN_FIELDS if f.endswith("_ms") or "tok_s" in f)),
-    ("money", tuple(f for f in PLAN_FIELDS if f.startswith("usd_"))),
+    ("batch, sequences per replica", ("b_max_kv", "b_max_kv_mean", "b_max_sla", "b_max", "b_max_sure", "batch")),
+    ("speed", tuple(f for f in _FIGURES if f.endswith("_ms") or "tok_s" in f)),
+    ("money", tuple(f for f in _FIGURES if f.startswith("usd_"))),
 )
-"""Headings with their plan fields, in the order in which a reader wants them."""
+"""Headings with their plan fields, in the order in which a reader wants them; a band stands beside its figure."""
 
 
 def plan_text(plan: Plan) -> str:
@@ -59,7 +62,17 @@ def _value(plan: Plan, field: str) -> str:
     value = getattr(plan, field)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return (value or DASH) if isinstance(value, str) else show(value, unit_of(field))
+    if isinstance(value, str):
+        return value or DASH
+    return f"{show(value, unit_of(field))}{_beside(plan, field)}"
+
+
+def _beside(plan: Plan, field: str) -> str:
+    """What stands behind a figure: its 80 % band, or what the surest batch means."""
+    if field == "b_max_sure":
+        return f" ({sure_text(plan)})" if doubted(plan) else ""
+    found = band_text(plan, field) if field in ENDS else ""
+    return f" (80\u00a0% band {found})" if found else ""
 
 
 def _list(title: str, items: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ _SUFFIX: Final = (
     ("_tok_s", "tok/s"),
     ("usd_per_hour", "$/h"),
     ("usd_per_m_output", "$/M tokens"),
-    ("usd_per_m_goodput", "$/M good tokens"),
+    ("_per_m_goodput", "$/M good tokens"),
     ("_tokens_rank", "tokens"),
     ("_tokens", "tokens"),
 )
@@ -51,6 +51,7 @@ _TABLE: Final = {
     "b_max_kv": "sequences",
     "b_max_kv_mean": "sequences",
     "b_max_sla": "sequences",
+    "b_max_sure": "sequences",
     "batch": "sequences",
     "prefill_workers": "workers",
     "decode_workers": "workers",

@@ -46,6 +46,13 @@ PLAN = Plan(
     usd_per_hour=48.2,
     usd_per_m_output=0.41,
     usd_per_m_goodput=0.41,
+    b_max_sure=80,
+    ttft_low_ms=108.15,
+    ttft_high_ms=288.4,
+    output_low_tok_s=1486.87,
+    output_high_tok_s=2230.3,
+    usd_low_per_m_goodput=0.342,
+    usd_high_per_m_goodput=0.513,
     notes=(
         Note("price", "median of 11 prices, $1.99 to $6.88", "price"),
         Note("borrowed", "kernels of h100-sxm", "gpu"),

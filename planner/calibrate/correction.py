@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.calibrate.constants import SCALE, constants_of, parts_of
 from planner.calibrate.points import LeftOut, Usable, uncalibrated, usable
-from planner.catalog.calibrated import band_after
+from planner.catalog.calibrated import band_after, sure_after
 from planner.catalog.calibration import correction_in, encode_calibration
 from planner.catalog.custom import decode_custom
 from planner.logs.readings import Point
@@ -156,12 +156,14 @@ def _compared(base: Scenario, points: Sequence[Usable], made: Correction) -> tup
 
 def _judged(made: Correction, points: Sequence[Compared]) -> Correction:
     """The correction with median errors, and a band as public curves show it, no narrower than the given points."""
-    low, high = band_after(len({point.batch for point in points}))
+    loads = len({point.batch for point in points})
+    low, high = band_after(loads)
     ratios = [point.measured_ms / point.after_ms for point in points]
-    own_low, own_high = (float(each) for each in np.quantile(ratios, (0.1, 0.9)))
+    own_low, own_sure, own_high = (float(each) for each in np.quantile(ratios, (0.1, 0.8, 0.9)))
     return replace(
         made,
         before=float(np.median([abs(point.before) for point in points])),
         after=float(np.median([abs(point.after) for point in points])),
         band=(min(low, own_low), max(high, own_high)),
+        sure=max(sure_after(loads), own_sure),
     )

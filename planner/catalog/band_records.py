@@ -30,6 +30,15 @@ class Span(Record):
     high: float
     points: int
 
+    @property
+    def words(self) -> str:
+        """The quantity in words."""
+        return {
+            "ttft": "TTFT, at most four requests in flight",
+            "ttft_loop": "TTFT, more requests in a closed loop",
+            "rate": "output tokens a second",
+        }[self.of]
+
 
 class Bands(Record):
     """80 % bands of measured over predicted TPOT, and of other quantities."""

@@ -16,11 +16,12 @@ MANY: Final = 3
 
 
 class AfterRecord(Record):
-    """80 % band of measured over predicted TPOT at points that were not given."""
+    """80 % band of measured over predicted TPOT at points that were not given; four in five of them stay below `sure`."""
 
     given: str
     low: float = Field(gt=0, le=1)
     high: float = Field(ge=1)
+    sure: float = Field(gt=0)
     curves: int = Field(ge=1)
     rows: int = Field(ge=1)
     tag: Tag
@@ -44,6 +45,15 @@ def calibrated() -> CalibratedRecord:
 
 def band_after(points: int) -> tuple[float, float]:
     """80 % band of measured over predicted TPOT once so many points were given."""
-    found = calibrated()
-    after = found.after_three if points >= MANY else found.after_one
+    after = _after(points)
     return after.low, after.high
+
+
+def sure_after(points: int) -> float:
+    """What measured over predicted TPOT stays below in four cases of five once so many points were given."""
+    return _after(points).sure
+
+
+def _after(points: int) -> AfterRecord:
+    found = calibrated()
+    return found.after_three if points >= MANY else found.after_one

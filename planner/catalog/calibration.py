@@ -57,6 +57,7 @@ class CalibrationRecord(BaseModel):
     after: Annotated[float, Field(ge=0, le=100)]
     band_low: Annotated[float, Field(ge=0.01, le=1)]
     band_high: Annotated[float, Field(ge=1, le=100)]
+    sure: Annotated[float, Field(ge=0.01, le=100)] | None = None
 
     def as_correction(self) -> Correction:
         """The same in SI."""
@@ -72,6 +73,7 @@ class CalibrationRecord(BaseModel):
             before=self.before,
             after=self.after,
             band=(self.band_low, self.band_high),
+            sure=self.sure,
         )
 
 
@@ -106,6 +108,8 @@ def _spelled(correction: Correction) -> dict[str, Any]:
         "ttft": correction.ttft, "before": correction.before, "after": correction.after,
         "band_low": correction.band[0], "band_high": correction.band[1],
     }  # fmt: skip
+    if correction.sure is not None:
+        numbers["sure"] = correction.sure
     subject = dict(vars(correction.subject))
     return {**subject, **{name: float(f"{value:.5g}") for name, value in numbers.items()}, "points": correction.points}
 

@@ -68,10 +68,10 @@ def measured(accelerator: Accelerator, engine_id: str, engine_version: str | Non
         host_step=constant["host_step"].of(look.engine),
         host_sequence=era.host_sequence_us * 1e-6 if era else constant["host_sequence"].of(look.engine),
         phi=constant["phi"].of(look.engine),
-        band=_band(look)[:2],
+        band=_about(*_band(look)[:2]),
         band_sure=_band(look)[2],
-        band_ttft=served.band.spanned("ttft", *(() if _unmeasured(look) else (look.engine,))),
-        band_rate=served.band.spanned("rate", *(() if _unmeasured(look) else (_grounds(look),))),
+        band_ttft=_about(*served.band.spanned("ttft", *(() if _unmeasured(look) else (look.engine,)))),
+        band_rate=_about(*served.band.spanned("rate", *(() if _unmeasured(look) else (_grounds(look),)))),
         borrowed_from=look.lender if look.borrowed else None,
         notes=tuple(_notes(look, engine_id, era)),
         expert_layer_extra=_expert_layer_extra(look, era),
@@ -136,6 +136,11 @@ def _band(look: Lookup) -> tuple[float, float, float]:
     if look.borrowed:
         return bands.borrowed_low, bands.borrowed_high, bands.borrowed_sure
     return own.get((look.engine, ANY), (bands.low, bands.high, bands.sure))
+
+
+def _about(low: float, high: float) -> tuple[float, float]:
+    """A band that reaches its own estimate: where most measurements lay on one side, it ends or begins there."""
+    return min(low, 1.0), max(high, 1.0)
 
 
 def _grounds(look: Lookup) -> str:

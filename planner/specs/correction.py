@@ -60,6 +60,7 @@ class Correction:
         points: measured points that it was fitted to.
         before, after: median |predicted/measured − 1| of TPOT at these points, without and with it.
         band: 80 % band of measured over predicted TPOT with it, as (low, high) factors.
+        sure: what measured over predicted TPOT stays below in four cases of five; None = the band's high end.
     """
 
     subject: Subject
@@ -71,6 +72,7 @@ class Correction:
     before: float = 0.0
     after: float = 0.0
     band: tuple[float, float] = (1.0, 1.0)
+    sure: float | None = None
 
     @property
     def words(self) -> str:
@@ -107,13 +109,15 @@ def corrected(profile: Profile, by: Correction, subject: Subject) -> Profile:
     """The measured constants of a subject with a correction; as they are, with a note, where it was made for another."""
     if not by.subject.meets(subject):
         return replace(profile, notes=(*profile.notes, not_applied(by, subject)))
-    timed = retimed(profile, by.scale, by.host_step, by.interference)
+    timed, (low, high) = retimed(profile, by.scale, by.host_step, by.interference), by.band
     return replace(
         timed,
         id=CALIBRATED,
         ttft_fixed=profile.ttft_fixed * by.ttft,
         ttft_factor=profile.ttft_factor * by.ttft,
         band=by.band,
+        band_sure=high if by.sure is None else min(by.sure, high),
+        band_rate=(1.0 / high, 1.0 / low),
         notes=(*profile.notes, *notes_of(by, subject)),
     )
 

@@ -14,7 +14,7 @@ from planner.notes import MEDIAN
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
-from planner.ui import charts, curve_chart, data, show, tile_words, words
+from planner.ui import band_words, charts, curve_chart, data, show, tile_words, words
 from planner.ui.link import anchor
 from planner.ui.marks import draw
 from planner.ui.show import Tone
@@ -80,19 +80,22 @@ def tiles(plan: Plan) -> None:
     served = plan.fits and plan.tpot_ms is not None
     with st.grid(5, min_column_width=150, gap="small", key="tiles"):
         show.tile(say("tile_gpus"), whole(plan.gpus) if served else DASH, tile_words.gpus(plan), source=say("why_gpus"))
-        batch = whole(plan.batch) if served else DASH
-        show.tile(say("tile_batch"), batch, tile_words.batch(plan), source=tile_words.why_batch(plan))
+        batch, sure = whole(plan.batch) if served else DASH, band_words.batch(plan)
+        show.tile(say("tile_batch"), batch, tile_words.batch(plan), source=tile_words.why_batch(plan), below=sure)
         _tpot(plan)
         none: Tone = "off" if plan.meets_sla else "inverse"
-        show.tile(say("tile_rate"), tile_words.rate(plan), tile_words.throughput(plan), none, say("why_rate"))
-        show.tile(say("tile_cost"), shown(plan.usd_per_m_goodput, "$"), tile_words.hourly(plan), source=say("why_cost"))
+        rate, spread = tile_words.rate(plan), band_words.rate(plan)
+        show.tile(say("tile_rate"), rate, tile_words.throughput(plan), none, say("why_rate"), spread)
+        cost, dollars = shown(plan.usd_per_m_goodput, "$"), band_words.cost(plan)
+        show.tile(say("tile_cost"), cost, tile_words.hourly(plan), source=say("why_cost"), below=dollars)
 
 
 def _tpot(plan: Plan) -> None:
     """The tile of TPOT, in the tone of a warning where it or TTFT breaks the SLA."""
     slow = plan.tpot_ms is not None and plan.tpot_ms > plan.scenario.sla_tpot_ms
     tone: Tone = "inverse" if slow or tile_words.first_token_late(plan) else "off"
-    show.tile(say("tile_tpot"), shown(plan.tpot_ms, "ms"), tile_words.tpot(plan), tone, tile_words.why_tpot(plan))
+    why, band = tile_words.why_tpot(plan), band_words.tpot(plan)
+    show.tile(say("tile_tpot"), shown(plan.tpot_ms, "ms"), tile_words.tpot(plan), tone, why, band)
 
 
 def memory(plan: Plan) -> None:
@@ -155,6 +158,13 @@ def cost(plan: Plan) -> None:
         notes = [note.text for note in plan.notes if note.field == "price"]
         if notes:
             st.caption(show.plain(" ".join(notes)))
+
+
+def sure(plan: Plan) -> None:
+    """How far off the figures may be."""
+    with show.card(band_words.title(), "card_sure"):
+        show.figures(band_words.title(), band_words.header(), band_words.table(plan))
+        st.caption(show.plain(band_words.grounds(plan)))
 
 
 def notes(plan: Plan) -> None:

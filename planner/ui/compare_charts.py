@@ -56,7 +56,7 @@ def _placed(ink: Palette, layer: Spec) -> Spec:
 
 @cache
 def bars(shown: Mode, count: int, title: str, form: str) -> Spec:
-    """One figure of every plan as a bar, in the order of the rows, its label above it."""
+    """One figure of every plan as a bar, in the order of the rows, its label above it and its band across its end."""
     ink, names = palette(shown), list(LETTERS[:count])
     y = {"field": "plan", "type": "nominal", "sort": None, "scale": {"padding": 0}, "axis": None}
     x = {
@@ -74,11 +74,27 @@ def bars(shown: Mode, count: int, title: str, form: str) -> Spec:
     bar = {
         "data": {"name": "bars"},
         "mark": {"type": "bar", "height": 16, "yOffset": 10},
-        "encoding": {"y": y, "x": x, "color": colour, "tooltip": [tip("plan", "Plan"), tip("label", title)]},
+        "encoding": {
+            "y": y,
+            "x": x,
+            "color": colour,
+            "tooltip": [tip("plan", "Plan"), tip("label", title), tip("band", "80 % band")],
+        },
     }
     label = {
         "data": {"name": "bars"},
         "mark": {**text(ink.ink), "align": "left", "baseline": "middle", "dy": -9},
         "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "label"}},
     }
-    return chart(ink, BAR_PIXELS * count, [bar, label])
+    return chart(ink, BAR_PIXELS * count, [bar, _whisker(ink, y), label])
+
+
+def _whisker(ink: Palette, y: Spec) -> Spec:
+    """The 80 % band of a figure, a line across the end of its bar; none where the row has no band."""
+    ends = {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}
+    return {
+        "data": {"name": "bars"},
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "mark": {"type": "rule", "strokeWidth": 2, "color": ink.ink, "yOffset": 10},
+        "encoding": {"y": y, **ends, "tooltip": [tip("plan", "Plan"), tip("band", "80 % band")]},
+    }

@@ -12,6 +12,7 @@ import pyarrow as pa
 from planner.compare.comparison import Comparison
 from planner.compare.link import LETTERS
 from planner.compare.quantities import Quantity, figure, ranked
+from planner.confidence import ENDS, band, rate_band
 from planner.plan import Plan
 from planner.ui.compare_charts import SYMBOLS
 from planner.ui.compare_words import fallen
@@ -29,7 +30,16 @@ LEVELS: Final = pa.schema([("level", pa.float64()), ("label", pa.string()), ("pl
 LIMITS: Final = pa.schema(
     [("limit", pa.float64()), ("label", pa.string()), ("toward", pa.string()), ("row", pa.int64())]
 )
-BARS: Final = pa.schema([("plan", pa.string()), ("value", pa.float64()), ("label", pa.string())])
+BARS: Final = pa.schema(
+    [
+        ("plan", pa.string()),
+        ("value", pa.float64()),
+        ("label", pa.string()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("band", pa.string()),
+    ]
+)
 
 
 def curves(found: Comparison) -> Datasets:
@@ -138,4 +148,14 @@ def _bar(found: Comparison, at: int, quantity: Quantity) -> Row:
     value = figure(found.plans[at], quantity)
     none = DASH if found.stands(at) else fallen(found.plans[at])
     said = none if value is None else quantity.text(value)
-    return LETTERS[at], value or 0.0, f"{SYMBOLS[at]} {LETTERS[at]}  {said}"
+    return LETTERS[at], value or 0.0, f"{SYMBOLS[at]} {LETTERS[at]}  {said}", *_band(found.plans[at], quantity, value)
+
+
+def _band(plan: Plan, quantity: Quantity, value: float | None) -> Row:
+    """The ends of a figure's 80 % band and both in words; the band of a rate is in proportion to that of a replica."""
+    if value is None:
+        return None, None, DASH
+    known = band(plan, quantity.name) if quantity.name in ENDS else rate_band(plan, value)
+    if known is None:
+        return None, None, DASH
+    return known.low, known.high, f"{quantity.text(known.low)} to {quantity.text(known.high)}"

@@ -11,6 +11,7 @@ from typing import Final
 import streamlit as st
 
 from planner.compare.comparison import REQUESTS_FIELD, Comparison, Row
+from planner.confidence import BAND_FIELDS, band
 from planner.plan import Plan
 from planner.specs.spelling import Value
 from planner.ui import show
@@ -25,7 +26,7 @@ HIDDEN: Final = ("v", "lang")
 
 LESS: Final = frozenset({"gpus", "tpot_ms", "ttft_ms", "usd_per_hour", "usd_per_m_output", "usd_per_m_goodput"})
 MORE: Final = frozenset(
-    {REQUESTS_FIELD, "b_max", "kv_capacity_tokens", "output_tok_s", "goodput_tok_s", "goodput_tok_s_gpu"}
+    {REQUESTS_FIELD, "b_max", "b_max_sure", "kv_capacity_tokens", "output_tok_s", "goodput_tok_s", "goodput_tok_s_gpu"}
 )
 """Outcomes of which less is better, and of which more is."""
 
@@ -34,15 +35,15 @@ BETTER: Final = 0.005
 
 DETAILS: Final = frozenset(
     "c gpus_per_replica withheld_bytes activation_bytes graph_bytes runtime_bytes kv_bytes_per_token kv_capacity_tokens_rank "
-    "b_max_kv_mean b_max ttft_unloaded_ms tpot_low_ms tpot_high_ms output_tok_s goodput_tok_s usd_per_m_output".split()
-)
+    "b_max_kv_mean b_max b_max_sure ttft_unloaded_ms output_tok_s goodput_tok_s usd_per_m_output".split()
+) | frozenset(BAND_FIELDS)
 """Fields that follow from others: shown where all are."""
 
 SERVING: Final = frozenset(
-    "replicas gpus kv_pool_bytes kv_capacity_tokens_rank kv_capacity_tokens b_max_kv b_max_kv_mean b_max_sla b_max batch "
-    "tpot_ms ttft_ms ttft_unloaded_ms output_tok_s goodput_tok_s goodput_tok_s_gpu tpot_low_ms tpot_high_ms usd_per_hour "
-    "usd_per_m_output usd_per_m_goodput".split()
-)
+    "replicas gpus kv_pool_bytes kv_capacity_tokens_rank kv_capacity_tokens b_max_kv b_max_kv_mean b_max_sla b_max b_max_sure "
+    "batch tpot_ms ttft_ms ttft_unloaded_ms output_tok_s goodput_tok_s goodput_tok_s_gpu usd_per_hour usd_per_m_output "
+    "usd_per_m_goodput".split()
+) | frozenset(BAND_FIELDS)
 """Outcomes that a plan has only where it fits."""
 
 BOUND: Final = {
@@ -161,7 +162,9 @@ def _open(plan: Plan, field: str) -> bool:
 
 
 def _idle(plan: Plan, field: str) -> bool:
-    """Whether a figure says nothing because the plan does not fit."""
+    """Whether a figure says nothing because the plan does not fit, or because its profile has no band."""
+    if field in BAND_FIELDS and band(plan, BAND_FIELDS[field]) is None:
+        return True
     return not plan.fits and field in SERVING
 
 

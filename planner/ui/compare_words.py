@@ -131,6 +131,7 @@ OUTCOMES: Final = {
     "b_max_kv_mean": "Batch by KV, mean length",
     "b_max_sla": "Batch by SLA",
     "b_max": "Largest batch",
+    "b_max_sure": "Largest batch, 80 % confidence",
     "batch": "Batch",
     "tpot_ms": "TPOT",
     "ttft_ms": "TTFT",
@@ -143,6 +144,12 @@ OUTCOMES: Final = {
     "usd_per_hour": "$/h",
     "usd_per_m_output": "$ per million output tokens",
     "usd_per_m_goodput": "$ per million good tokens",
+    "ttft_low_ms": "TTFT, low end of band",
+    "ttft_high_ms": "TTFT, high end of band",
+    "output_low_tok_s": "Output tokens/s, low end of band",
+    "output_high_tok_s": "Output tokens/s, high end of band",
+    "usd_low_per_m_goodput": "$ per million good, low end of band",
+    "usd_high_per_m_goodput": "$ per million good, high end of band",
 }
 """Labels of what comes out of a plan."""
 

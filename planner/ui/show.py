@@ -57,16 +57,24 @@ def hint(text: str) -> None:
     st.badge(plain(text), icon=":material/info:", color="gray")
 
 
-def tile(label: str, value: str, remark: str, tone: Tone = "off", source: str | None = None) -> None:
-    """One figure with what it means below it and where it comes from behind its question mark."""
+def tile(
+    label: str, value: str, remark: str, tone: Tone = "off", source: str | None = None, below: str | None = None
+) -> None:
+    """One figure with what it means below it, how sure it is below that, and where it comes from behind its question mark."""
+    with st.container(border=True, height="stretch", gap=None):
+        _figure(label, value, remark, tone, source)
+        if below:
+            st.caption(plain(below))
+
+
+def _figure(label: str, value: str, remark: str, tone: Tone, source: str | None) -> None:
+    """The figure of a tile."""
     st.metric(
         label,
         plain(value),
         None if remark == DASH else plain(remark),
         delta_color=tone,
         delta_arrow="off",
-        border=True,
-        height="stretch",
         help=source and plain(source),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from planner.answer import BOUND_BY, pools
+from planner.confidence import band_text
 from planner.doubts import Running, running
 from planner.plan import Plan
 from planner.specs.spelling import decimal
@@ -117,5 +118,7 @@ def why_tpot(plan: Plan) -> str:
     if plan.tpot_ms is None:
         return f"TPOT is not worked out: {plan.reason.strip().rstrip('.') or 'no reason is known'}."
     at = f"At batch {whole(plan.batch)}: {margin(plan.tpot_ms, plan.scenario.sla_tpot_ms)}"
-    band = f"80\u00a0% band {show(plan.tpot_low_ms, 'ms')} to {show(plan.tpot_high_ms, 'ms')}"
-    return f"{at}, {band}. TTFT {show(plan.ttft_ms, 'ms')}, queues not in it."
+    band, first = (band_text(plan, figure) for figure in ("tpot_ms", "ttft_ms"))
+    within = f", 80\u00a0% band {band}" if band else ""
+    spread = f", 80\u00a0% band {first}" if first else ""
+    return f"{at}{within}. TTFT {show(plan.ttft_ms, 'ms')}{spread}, queues not in it."

@@ -31,7 +31,7 @@ from planner.predicted import ServedPoint, predicted_with, served_points
 from planner.ui import show, trust_evidence, trust_limits, trust_parity, trust_parity_data
 from planner.ui.marks import Datasets, draw
 from planner.ui.theme import mode
-from planner.ui.trust_groups import formats, group_table
+from planner.ui.trust_groups import fold_formats, fold_table, formats, group_table
 from planner.ui.trust_words import as_error, word
 from planner.units import whole
 
@@ -58,6 +58,9 @@ def section() -> None:
     if made_with != catalogue_version():
         st.warning(show.plain(word("stale", then=made_with, now=catalogue_version())), icon=":material/history:")
     _compare(points)
+    with show.card(word("folds"), "card_trust_folds"):
+        st.markdown(show.plain(word("folds_said")))
+        show.table(fold_table(), word("folds"), fold_formats(), "content")
     with show.card(word("memory_errors"), "card_trust_memory"):
         trust_limits.draw(
             trust_limits.chapter(trust_limits.document("VALIDATION.md"), MEMORY_CHAPTER) or word("no_memory")

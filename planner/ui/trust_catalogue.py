@@ -16,14 +16,14 @@ from planner.catalog.scenarios import preset_ids
 from planner.catalog.version import catalogue_version
 from planner.errors import HeadroomError
 from planner.specs.scenario import Scenario
-from planner.ui import show, trust_speeds, trust_tables
+from planner.ui import show, trust_fit, trust_speeds, trust_tables
 from planner.ui.trust_words import word
 from planner.units import whole
 
 HEIGHT: Final = 460
 LOWER: Final = 320
 ROW_PIXELS: Final = 36
-FINISHED: Final = ("Corner p", "Timings", "Median error, %", "Per instance")
+FINISHED: Final = ("Corner p", "Timings", "Median error, %", "Per instance", "Points", "Four in five below, ×")
 """Columns of finished numbers: they stand to the right, as numbers do."""
 
 
@@ -126,6 +126,9 @@ def _speeds(scenario: Scenario) -> None:
         ("collectives", trust_speeds.collective_table),
         ("exchanges", trust_speeds.exchange_table),
         ("serving_constants", trust_speeds.serving_table),
+        ("fitted_values", trust_fit.value_table),
+        ("kernel_factors", trust_fit.factor_table),
+        ("bands", trust_fit.band_table),
     ):
         st.header(word(title), anchor=False)
         table(frame(), word(title), LOWER)

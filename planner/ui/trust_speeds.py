@@ -134,10 +134,15 @@ def _exchange_rows(table: ExchangeTable, record: ExchangeRecord) -> Iterator[dic
 
 @cache
 def serving_table() -> pd.DataFrame:
-    """Constants of serving and of the network between domains, bands, and what versions and borrowers change."""
+    """Constants of serving and of the network between domains, and what versions and borrowers change."""
     served, network = serving(), scale_out()
     constants = chain(_constants(served.constant, served.date), _constants(network.constant, network.date))
-    return frame(chain(constants, _bands(), _eras(), _borrowers(), _textbook()))
+    return frame(chain(constants, _eras(), _borrowers(), _textbook()))
+
+
+def unit_text(unit: str) -> str:
+    """A unit of the preset files as it is read."""
+    return {"us": "µs", "1": "ratio"}.get(unit, unit)
 
 
 def _row(
@@ -146,7 +151,7 @@ def _row(
     return {
         "Constant": name,
         "Value": value,
-        "Unit": {"us": "µs", "1": "ratio"}.get(unit, unit),
+        "Unit": unit_text(unit),
         "Range over fits": span,
         "By engine": engines,
         "Tag": tag,
@@ -164,18 +169,6 @@ def _constants(known: dict[str, Constant], date: str) -> Iterator[dict[str, Any]
 def _by_engine(constant: Constant) -> str:
     replaced = [f"{engine} {value:g}" for engine, value in constant.by_engine.items()]
     return ", ".join([*replaced, *(f"{engine} ×{value:g}" for engine, value in constant.engine_factor.items())]) or DASH
-
-
-def _bands() -> Iterator[dict[str, Any]]:
-    band = serving().band
-    for name, low, high in (
-        ("band of TPOT", band.low, band.high),
-        ("band of TPOT, borrowed kernels", band.borrowed_low, band.borrowed_high),
-        ("band of TPOT, nothing measured", band.wide_low, band.wide_high),
-        *((f"band of TPOT, {own.engine} on {own.accelerator}", own.low, own.high) for own in band.own),
-    ):
-        yield _row(f"{name}, low end", low, "×", "fitted", band.source, band.date)
-        yield _row(f"{name}, high end", high, "×", "fitted", band.source, band.date)
 
 
 def _eras() -> Iterator[dict[str, Any]]:

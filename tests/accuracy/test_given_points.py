@@ -8,7 +8,7 @@ import pytest
 
 from planner.calibrate.given_points import Given, curves, error_of
 from planner.calibrate.report import given_text
-from planner.catalog.calibrated import band_after
+from planner.catalog.calibrated import band_after, sure_after
 from planner.predict import read_table
 
 TABLE = Path("presets") / "measurements" / "serving.csv"
@@ -32,6 +32,12 @@ def test_the_other_points_of_a_curve_are_near(given: dict[int, Given], points: i
 @pytest.mark.parametrize("points", [1, 3])
 def test_stated_bands_hold_four_fifths_of_the_other_points(given: dict[int, Given], points: int) -> None:
     assert 0.75 <= given[points].within(*band_after(points)) <= 0.85
+
+
+@pytest.mark.parametrize("points", [1, 3])
+def test_four_fifths_of_the_other_points_stay_below_what_is_called_sure(given: dict[int, Given], points: int) -> None:
+    assert 0.75 <= given[points].within(0.0, sure_after(points)) <= 0.85
+    assert sure_after(points) < band_after(points)[1]
 
 
 def test_what_giving_points_does_is_said_in_a_sentence(given: dict[int, Given]) -> None:

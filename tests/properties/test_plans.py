@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from planner.candidates import candidates
 from planner.catalog.accelerators import accelerator_ids
 from planner.catalog.models import model_ids
+from planner.confidence import ENDS
 from planner.evaluate import evaluate
 from planner.physics import forward, passes, roofline
 from planner.plan import BINDS, Plans
 from planner.serving import prefill
 from planner.setting import Setting, resolve
+from planner.single import plan_of
 from planner.specs.layout import Layout, layout
 from planner.specs.model import GroupedAttention
 from planner.specs.scenario import Scenario
@@ -286,6 +288,21 @@ def test_more_requests_never_need_fewer_replicas(asked: Scenario, qps: float) ->
     few, many = (quiet(asked.with_(qps=rate), layout(tp=8), [32.0]).replicas[0] for rate in (qps, 2 * qps))
     assume(np.isfinite(few))
     assert many >= few
+
+
+@QUICK
+@given(scenarios(), st.sampled_from((0.0, 8.0)))
+def test_a_band_holds_its_estimate_and_the_surest_batch_is_no_larger(asked: Scenario, qps: float) -> None:
+    found = plan_of(asked.with_(tp=8, qps=qps))
+    for figure, ends in ENDS.items():
+        value, (low, high) = getattr(found, figure), (getattr(found, end) for end in ends)
+        assert (value is None) == (low is None) == (high is None)
+        assert value is None or low <= value <= high
+        if asked.profile == "textbook":
+            assert low == value == high
+    assert 0 <= found.b_max_sure <= found.b_max
+    if asked.profile == "textbook":
+        assert found.b_max_sure == found.b_max
 
 
 def test_ranks_that_share_a_context_take_as_long_in_a_table_as_alone():

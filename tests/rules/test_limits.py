@@ -6,7 +6,7 @@ import pytest
 
 from planner.catalog.calibrated import band_after
 from planner.catalog.engines import engine, engine_ids
-from planner.catalog.fitted_constants import serving
+from planner.catalog.fitted_constants import served, serving
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 
@@ -39,14 +39,17 @@ def test_an_imbalance_that_cannot_occur_is_named(ep, asked, counted):
 
 def test_bands_are_those_of_the_presets(limits):
     band, said = serving().band, chapter(limits, "How wide the error is")
+    widths = sorted((own.high / own.low, own.low, own.high) for own in band.own)
     for low, high in (
         (band.low, band.high),
         (band.borrowed_low, band.borrowed_high),
         (band.wide_low, band.wide_high),
-        min(((own.low, own.high) for own in band.own), key=lambda own: own[1] / own[0]),
-        max(((own.low, own.high) for own in band.own), key=lambda own: own[1]),
+        *(ends for _, *ends in (widths[0], widths[-1])),
+        *((each.low, each.high) for each in band.span),
     ):
-        assert any(f"×{low:{form}} to ×{high:{form}}" in said for form in (".2f", ".1f"))
+        assert f"×{low:.2f} to ×{high:.2f}" in said
+    (total,) = (each for each in served().error if each.group == "all")
+    assert f"within {100 * total.out_of_fold:.1f} % when their" in said
 
 
 def test_the_models_without_a_source_are_counted(root, limits):

@@ -15,7 +15,7 @@ from planner.calibrate.constants import Constants, Parts, constants_of, parts_of
 from planner.calibrate.correction import correction
 from planner.calibrate.report import fit_text, understood_text
 from planner.catalog.calibrated import band_after, calibrated
-from planner.catalog.calibration import correction_in
+from planner.catalog.calibration import correction_in, encode_calibration
 from planner.errors import InputError
 from planner.export import from_csv, from_json, to_csv, to_json
 from planner.logs.readings import Benchmark, Point, Understood
@@ -266,6 +266,21 @@ def test_a_calibrated_plan_says_so_and_has_its_own_band() -> None:
     assert plan.tpot_low_ms == pytest.approx(plan.tpot_ms * made.band[0])
     assert plan.tpot_high_ms == pytest.approx(plan.tpot_ms * made.band[1])
     assert made.band == band_after(3) == (calibrated().after_three.low, calibrated().after_three.high)
+
+
+def test_a_calibrated_plan_is_no_wider_in_throughput_than_in_tpot() -> None:
+    plan, made = plan_of(CALIBRATED), correction_in(str(CALIBRATED.x))
+    low, high = made.band
+    assert plan.output_low_tok_s == pytest.approx(plan.output_tok_s / high)
+    assert plan.output_high_tok_s == pytest.approx(plan.output_tok_s / low)
+    assert 1.0 < resolve(CALIBRATED).profile.band_sure == made.sure < high
+
+
+def test_a_calibration_of_before_is_as_sure_as_its_band() -> None:
+    made = replace(correction_in(str(CALIBRATED.x)), sure=None)
+    token = encode_calibration(made)
+    assert correction_in(token) == made
+    assert resolve(CALIBRATED.with_(x=token)).profile.band_sure == made.band[1]
 
 
 @pytest.mark.parametrize(

@@ -320,7 +320,8 @@ def test_owned_gpus_stay_idle_only_where_no_mix_with_them_costs_less() -> None:
     assert idle > 0
     assert spare == 32
     assert f"{idle} owned GPUs are idle: no mix with more of them costs less, because rented" in sentence.idle(fleet)
-    busy = fleet_of(changed(question, stock=(Stock(accelerator="h100-sxm", gpus=2, owned=True), *question.stock[1:])))
+    few = Stock(accelerator="h100-sxm", gpus=16 - idle, owned=True)
+    busy = fleet_of(changed(question, stock=(few, *question.stock[1:])))
     assert busy.taken[0].idle == 0
     assert "owned" not in sentence.idle(busy)
 

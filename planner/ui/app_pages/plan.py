@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from planner.errors import HeadroomError
+from planner.plan import Plan
 from planner.single import plan_of
-from planner.ui import advice_block, blocks, sharing, show, state, techniques_block
+from planner.ui import advice_block, band_words, blocks, sharing, show, state, techniques_block
 from planner.ui.text import say
 
 
@@ -25,13 +26,11 @@ def page() -> None:
         blocks.memory(plan)
         if plan.ledger:
             blocks.curve(plan)
-            blocks.step(plan)
+    if plan.ledger:
+        with grid.cell():
+            _time(plan)
     with grid.cell():
-        if plan.ledger:
-            blocks.cost(plan)
-        else:
-            blocks.layouts(plan)
-        blocks.grounds(plan)
+        _money(plan)
     with grid.cell(column_span="all"):
         blocks.notes(plan)
     advice, techniques = grid.cell(column_span="all"), grid.cell(column_span="all")
@@ -41,6 +40,25 @@ def page() -> None:
         techniques_block.card(plan)
     with advice:  # last: it is worked out while everything else is on the page already
         advice_block.card(plan)
+
+
+def _time(plan: Plan) -> None:
+    """Where the time goes, and what it rests on where the other column has the bands: so both are about as long."""
+    blocks.step(plan)
+    if band_words.any_band(plan):
+        blocks.grounds(plan)
+
+
+def _money(plan: Plan) -> None:
+    """What it costs and how sure that is; other layouts where there is no speed."""
+    if not plan.ledger:
+        blocks.layouts(plan)
+    else:
+        blocks.cost(plan)
+    if band_words.any_band(plan):
+        blocks.sure(plan)
+    if not (plan.ledger and band_words.any_band(plan)):
+        blocks.grounds(plan)
 
 
 page()
