@@ -14,7 +14,7 @@ SURE: Final = 0.8
 """Share of the points that stay below `sure`."""
 NAME: Final = "calibrated.toml"
 HEADER: Final = """# How wide the error stays once a benchmark of the same configuration was given: 80 % of measured over
-# predicted TPOT at the points that were not given; four in five of them stay below `sure`. Public curves over concurrency, as worked out by
+# predicted TPOT at the points that were not given; four in five stay below `sure`. Public curves, as worked out by
 # `python -m planner calibrate --given`.
 
 """
