@@ -26,6 +26,8 @@ Flags = NDArray[np.bool_]
 
 SMALLEST_GROUP: Final = 10
 """Groups of fewer configurations have no band of their own and no line in the table of errors."""
+VENDORS: Final = ("NVIDIA", "AMD")
+"""Makers of accelerators whose borrowed kernels were held against points."""
 LOW, SURE, HIGH = 0.1, 0.8, 0.9
 FEWEST_PAIRS: Final = 3
 """Groups of fewer pairs say how one model went, not how the next will."""
@@ -76,7 +78,11 @@ def served(found: Fit, table: Table, date: str) -> Served:
         ),
         error=tuple(_errors(found, table)),
         band=bands(
-            np.log(posed.measured / found.unseen), table, date, configurations, tuple(spans(loops, table, waited))
+            np.log(posed.measured / found.unseen),
+            unseen_accelerators(found),
+            table,
+            date,
+            tuple(spans(loops, table, waited)),
         ),
     )
 
@@ -163,15 +169,33 @@ def per_configuration(values: Floats, configurations: NDArray[np.str_]) -> Float
     return np.asarray(np.bincount(index, values) / counts, dtype=np.float64)
 
 
-def bands(off: Floats, table: Table, date: str, configurations: int, span: tuple[Span, ...]) -> Bands:
-    """80 % bands of measured over predicted from out-of-fold residuals log(measured / predicted)."""
-    low, high, sure = _span(off[~table.borrowed & ~table.odd])
-    borrowed = _span(off[table.borrowed & ~table.odd])
+def unseen_accelerators(found: Fit) -> Floats:
+    """log(measured / predicted) of every case when borrowing accelerators have no factor of their own."""
+    posed = found.problem
+    theta = found.theta.copy()
+    for index, each in enumerate(posed.parameters):
+        if each.name.startswith("borrower."):
+            theta[index] = -np.log(each.start)
+    return np.asarray(np.log(posed.measured / posed.tpot(theta)))
+
+
+def bands(off: Floats, strange: Floats, table: Table, date: str, span: tuple[Span, ...]) -> Bands:
+    """80 % bands of measured over predicted from out-of-fold residuals log(measured / predicted).
+
+    `strange` are those of a fit that knows nothing of the accelerators that borrow.
+    """
+    own = ~table.borrowed & ~table.odd
+    vendors = np.array([case.setting.gpu.vendor in VENDORS for case in table.cases])
+    lent = table.borrowed & ~table.odd & vendors
+    low, high, sure = _span(off[own])
+    borrowed, unseen = _span(off[lent]), _span(strange[lent])
+    configurations = len({case.configuration for case, inside in zip(table.cases, own | lent, strict=True) if inside})
     return Bands(
         low=low, high=high, sure=sure,
         borrowed_low=borrowed[0], borrowed_high=borrowed[1], borrowed_sure=borrowed[2],
+        unseen_low=unseen[0], unseen_high=unseen[1], unseen_sure=unseen[2],
         wide_low=0.4, wide_high=4.0, wide_sure=4.0,
-        borrowed_vendors=("NVIDIA", "AMD"), date=date,
+        borrowed_vendors=VENDORS, date=date,
         source=f"out-of-fold residuals of {configurations} configurations; wide: a convention where the vendor, the link "
         "or the law was not measured",
         own=tuple(_own(off, table)), span=span,

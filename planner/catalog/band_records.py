@@ -41,7 +41,11 @@ class Span(Record):
 
 
 class Bands(Record):
-    """80 % bands of measured over predicted TPOT, and of other quantities."""
+    """80 % bands of measured over predicted TPOT, and of other quantities.
+
+    `borrowed`: another accelerator's kernels with a bandwidth factor from points of this one. `unseen`: the same without
+    any point of this one. `wide`: a convention where even the vendor or the link was never measured.
+    """
 
     low: float
     high: float
@@ -49,6 +53,9 @@ class Bands(Record):
     borrowed_low: float
     borrowed_high: float
     borrowed_sure: float
+    unseen_low: float
+    unseen_high: float
+    unseen_sure: float
     wide_low: float
     wide_high: float
     wide_sure: float
@@ -69,6 +76,7 @@ class Bands(Record):
 UNKNOWN = Bands(
     low=0.4, high=4.0, sure=4.0,
     borrowed_low=0.4, borrowed_high=4.0, borrowed_sure=4.0,
+    unseen_low=0.4, unseen_high=4.0, unseen_sure=4.0,
     wide_low=0.4, wide_high=4.0, wide_sure=4.0,
     borrowed_vendors=(), date="2026-11-30", source="a convention before any fit", own=(),
 )  # fmt: skip

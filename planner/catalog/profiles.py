@@ -71,7 +71,7 @@ def measured(accelerator: Accelerator, engine_id: str, engine_version: str | Non
         band=_about(*_band(look)[:2]),
         band_sure=_band(look)[2],
         band_ttft=_about(*served.band.spanned("ttft", *(() if _unmeasured(look) else (look.engine,)))),
-        band_rate=_about(*served.band.spanned("rate", *(() if _unmeasured(look) else (_grounds(look),)))),
+        band_rate=_about(*_rate_band(look)),
         borrowed_from=look.lender if look.borrowed else None,
         notes=tuple(_notes(look, engine_id, era)),
         expert_layer_extra=_expert_layer_extra(look, era),
@@ -133,6 +133,8 @@ def _band(look: Lookup) -> tuple[float, float, float]:
     own = {(each.engine, each.accelerator): (each.low, each.high, each.sure) for each in bands.own}
     if (look.engine, look.accelerator.id) in own:
         return own[look.engine, look.accelerator.id]
+    if look.borrowed and not _seen(look):
+        return bands.unseen_low, bands.unseen_high, bands.unseen_sure
     if look.borrowed:
         return bands.borrowed_low, bands.borrowed_high, bands.borrowed_sure
     return own.get((look.engine, ANY), (bands.low, bands.high, bands.sure))
@@ -143,9 +145,17 @@ def _about(low: float, high: float) -> tuple[float, float]:
     return min(low, 1.0), max(high, 1.0)
 
 
-def _grounds(look: Lookup) -> str:
-    """What the constants of an accelerator stand on."""
-    return "borrowed" if look.borrowed else "fitted"
+def _seen(look: Lookup) -> bool:
+    """Whether points of a borrowing accelerator itself were fitted to."""
+    return look.borrower is not None and look.borrower.tag == "fitted"
+
+
+def _rate_band(look: Lookup) -> tuple[float, float]:
+    """80 % band of throughput; one over that of TPOT where no point of this accelerator was seen."""
+    if _unmeasured(look) or (look.borrowed and not _seen(look)):
+        low, high, _ = _band(look)
+        return 1.0 / high, 1.0 / low
+    return look.served.band.spanned("rate", "borrowed" if look.borrowed else "fitted")
 
 
 def _unmeasured(look: Lookup) -> bool:
