@@ -11,7 +11,7 @@ DEV    := $(VENV)/.installed-dev
 PIP    := $(PY) -m pip install --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format bench docs screenshots clean
+.PHONY: calibrate help run test lint format bench docs screenshots clean
 
 help:
 	@echo "make run          serve the dashboard on http://localhost:$(PORT)"
@@ -63,11 +63,19 @@ format: $(DEV)
 bench: $(DEV)
 	@$(PY) -m pytest tests/bench --benchmark-min-rounds=10 --benchmark-max-time=2 --benchmark-columns=min,median,iqr,rounds $(PYTEST_ARGS)
 
-# FORMULAS, NOMENCLATURE and the bands in LIMITS come from the code, VALIDATION and presets/measurements/predicted.csv from the accuracy tests,
-# SOURCES from the golden cases.
+# FORMULAS, NOMENCLATURE and the bands in LIMITS come from the code; VALIDATION, presets/measurements/predicted.csv, the
+# snapshot of predictions and its digest in CHANGELOG from the accuracy tests; SOURCES from the golden cases.
 docs: $(DEV)
 	@$(PY) .ci/docs.py
 	@$(PY) -m pytest tests/accuracy tests/golden/test_sources_document.py --update-docs --quiet || [ $$? -eq 5 ]
+
+# Serving constants, then what points of one's own are worth under them, then the documents that quote both. Kernel laws
+# and other engines need tables that may not be shipped: `$(PY) -m planner calibrate --kernels DIR`, `--other-engines CSV`.
+SERVED := presets/measurements/serving.csv
+calibrate: $(DEV)
+	@$(PY) -m planner calibrate --serving $(SERVED)
+	@$(PY) -m planner calibrate --given $(SERVED)
+	@$(MAKE) docs
 
 screenshots: $(DEV)
 	@$(PY) .ci/screenshots.py

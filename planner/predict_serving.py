@@ -27,11 +27,11 @@ from planner.evaluate import evaluate_setting
 from planner.plan import Plans
 from planner.rows import running_step
 from planner.serving import decode, prefill
+from planner.serving.baselines import request_seconds
 from planner.serving.closed_loop import (
     admission_seconds,
     closed_loop_rate,
     first_token_seconds,
-    residence_seconds,
 )
 from planner.setting import Setting, assemble
 from planner.specs.accelerator import Accelerator
@@ -206,7 +206,7 @@ def closed_loop(plans: Plans, setting: Setting, in_flight: float) -> ClosedLoop:
     held = decode.held_batch(clock, running[:, None])
     unloaded, step = plans.ttft_unloaded_ms[:1] / 1e3, running_step(setting, clock, tpot)
     first = first_token_seconds(unloaded, step, held, prompt, profile.closed_loop_wait)
-    residence = residence_seconds(first, tpot, float(setting.scenario.osl))
+    residence = request_seconds(first, tpot, float(setting.scenario.osl))
     waiting = admission_seconds(np.full(1, max(in_flight, 1.0)), running, residence)
     rate = closed_loop_rate(running, float(setting.scenario.osl), residence)
     return ClosedLoop(float(np.ravel(first + waiting)[0]), float(np.ravel(rate)[0]))

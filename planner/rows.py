@@ -316,7 +316,7 @@ def binding(setting: Setting, known: Bounds, following: Column) -> tuple[Codes, 
     cases: list[tuple[object, object, object]] = [
         ((limits.broken >= 0) & ~limits.by_engine, CODE["layout"], len(REASONS) + limits.broken),
         (limits.by_engine, CODE["engine"], len(REASONS) + limits.broken),
-        (engine != OK, CODE["layout" if engine in WITHOUT_POOL else "engine"], engine),
+        (engine != OK, np.where(np.isin(engine, WITHOUT_POOL), CODE["layout"], CODE["engine"]), engine),
         (space.pool <= 0.0, CODE["weights"], NO_ROOM),
         (space.held < 1.0, CODE["kv"], NO_SEQUENCE),
         (limits.by_sla < 1.0, promise, slow),
@@ -335,8 +335,16 @@ def _first_token_breaks(setting: Setting, known: Bounds, following: Column) -> F
     return np.asarray((ttft > setting.scenario.sla_ttft_ms / 1e3) & (following <= promised_tpot(setting)))
 
 
-def engine_reason(setting: Setting) -> int:
-    """Why the engine does not serve this scenario at all; OK when it does."""
+def engine_reason(setting: Setting) -> Codes:
+    """Why the engine does not serve this scenario at all; OK when it does. A column where the memory share is one."""
+    named = _engine_reason(setting)
+    started = memory.starts(setting.engine, setting.gpu.engine_memory, setting.utilisation)
+    refused = np.logical_not(started) & setting.convention.overheads & (named == OK)
+    return np.where(refused, NOT_FREE, named)
+
+
+def _engine_reason(setting: Setting) -> int:
+    """The same for what is one category for all candidates."""
     asked, engine = setting.scenario, setting.engine
     if setting.pool is not None and not setting.pool.admitted:
         return UNEVEN_POOL
@@ -351,5 +359,4 @@ def engine_reason(setting: Setting) -> int:
         return ENGINE_WEIGHTS
     if setting.convention.overheads and asked.kv not in engine.supports_kv:
         return ENGINE_CACHE
-    started = memory.starts(engine, setting.gpu.engine_memory, setting.utilisation)
-    return OK if started or not setting.convention.overheads else NOT_FREE
+    return OK

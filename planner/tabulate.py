@@ -118,8 +118,9 @@ def _verdicts(setting: Setting, known: Bounds, batch: Column, speed: Speed, cash
     """Verdicts of layouts at batches."""
     asked, limits = setting.scenario, known.limits
     engine = engine_reason(setting)
-    placed = (known.space.held >= 1.0) & ((limits.broken < 0) | limits.by_engine) & (engine not in WITHOUT_POOL)
-    timed = placed & (engine not in WITHOUT_POOL)
+    pooled = ~np.isin(engine, WITHOUT_POOL)
+    placed = (known.space.held >= 1.0) & ((limits.broken < 0) | limits.by_engine) & pooled
+    timed = placed & pooled
     overloaded = _overloaded(setting, cash)
     return Verdicts(
         timed=timed,

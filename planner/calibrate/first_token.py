@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from planner.calibrate.clocked import Seconds, Stack
+from planner.serving.baselines import request_seconds
 from planner.serving.closed_loop import (
     admission_seconds,
     closed_loop_rate,
     first_token_seconds,
-    residence_seconds,
 )
 from planner.serving.prefill import unloaded_ttft
 
@@ -49,12 +49,12 @@ class Loop:
     def ttft(self, wait: Floats | float) -> Floats:
         """TTFT with the wait for a slot [s]."""
         first = self.first(wait)
-        residence = residence_seconds(first, self.tpot, self.osl)
+        residence = request_seconds(first, self.tpot, self.osl)
         return np.asarray(first + admission_seconds(self.in_flight, self.running, residence))
 
     def rate(self, wait: Floats | float) -> Floats:
         """Output tokens a second a GPU."""
-        residence = residence_seconds(self.first(wait), self.tpot, self.osl)
+        residence = request_seconds(self.first(wait), self.tpot, self.osl)
         return np.asarray(closed_loop_rate(self.running, self.osl, residence) / self.gpus)
 
 

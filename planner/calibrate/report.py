@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from planner.calibrate.correction import Fit
 from planner.calibrate.given_points import Given
-from planner.logs.readings import Benchmark, Understood
+from planner.calibrate.loads import advice
+from planner.logs.readings import Benchmark, Reading, Understood
 from planner.report import table
 from planner.share import to_link
 from planner.units import show
@@ -14,11 +15,12 @@ from planner.units import show
 HEADER = ("point", "requests", "in tok", "out tok", "measured ms", "before ms", "off", "after ms", "off")
 
 
-def understood_text(benchmark: Benchmark) -> str:
-    """What was found in a benchmark's text, and what was there and is not used."""
-    title = f"understood: {benchmark.format}" + (f" of {benchmark.model}" if benchmark.model else "")
-    lines = [f"  {_said(each)}" for each in benchmark.understood]
-    lines += [f"  not used: {each}" for each in benchmark.ignored]
+def understood_text(reading: Reading) -> str:
+    """What was found in a text, and what was there and is not used."""
+    what = reading.format if isinstance(reading, Benchmark) else "start-up log"
+    title = f"understood: {what}" + (f" of {reading.model}" if reading.model else "")
+    lines = [f"  {_said(each)}" for each in dict.fromkeys(reading.understood)]
+    lines += [f"  not used: {each}" for each in reading.ignored]
     return "\n".join((title, *lines))
 
 
@@ -37,7 +39,7 @@ def fit_text(fit: Fit) -> str:
         "TPOT, predicted without and with the calibration:\n" + table(HEADER, _rows(fit)).rstrip(),
         f"median error: {made.before:.1%} before, {made.after:.1%} after",
         f"80 % band from here on: measured TPOT is {low:.3g} to {high:.3g} times the prediction",
-        _first_token(fit),
+        first_token_text(fit),
         *(f"Point {each.number} is left out: {each.reason}" for each in fit.left_out),
         advice(fit),
         f"link: {to_link(fit.scenario)}",
@@ -56,25 +58,13 @@ def _rows(fit: Fit) -> Sequence[Sequence[str]]:
     ]  # fmt: skip
 
 
-def _first_token(fit: Fit) -> str:
+def first_token_text(fit: Fit) -> str:
     """What TTFT says, or why it says nothing."""
     first = fit.first_token
     if first is None:
         return "TTFT is left to follow the scale: no point of 4 requests a replica or fewer states one."
     before, after, measured = (show(value, "ms") for value in (first.before_ms, first.after_ms, first.measured_ms))
     return f"TTFT of a lone request (point {first.number}): {before} before, {after} after, {measured} measured."
-
-
-def advice(fit: Fit) -> str:
-    """What another measurement would add; empty when three loads or more are known."""
-    loads = len({point.batch for point in fit.points})
-    if loads >= 3:
-        return ""
-    where = "the load that you run at" if loads == 1 else "the middle of the load range"
-    return (
-        f"{loads} load{'s' if loads > 1 else ''} measured: one factor on every time is fitted. It helps most at {where}; "
-        "three loads (low, middle, high) also tell host time and interference apart."
-    )
 
 
 def given_text(found: Given) -> str:

@@ -17,6 +17,7 @@ from planner.calibrate.parameters import ENGINES, law_factors, served_with
 from planner.calibrate.serving_fit import Fit
 from planner.catalog.band_records import Bands, OwnBand, Span
 from planner.catalog.fitted_constants import FittedValue, GroupError, Served
+from planner.catalog.kernel_laws import ANY
 from planner.catalog.profile_records import starting
 from planner.catalog.records import Record
 
@@ -26,6 +27,8 @@ Flags = NDArray[np.bool_]
 SMALLEST_GROUP: Final = 10
 """Groups of fewer configurations have no band of their own and no line in the table of errors."""
 LOW, SURE, HIGH = 0.1, 0.8, 0.9
+FEWEST_PAIRS: Final = 3
+"""Groups of fewer pairs say how one model went, not how the next will."""
 FEW_IN_FLIGHT: Final = 4.0
 """Requests in flight up to which a first token is taken to come without a queue."""
 FEWEST_POINTS: Final = 20
@@ -176,19 +179,29 @@ def bands(off: Floats, table: Table, date: str, configurations: int, span: tuple
 
 
 def _own(off: Floats, table: Table) -> Iterator[OwnBand]:
-    """Bands of engines on accelerators that have enough configurations."""
+    """Bands of engines on accelerators with enough configurations of several pairs, then of engines on any."""
     for engine in sorted(set(table.engines.tolist())):
         for accelerator in sorted(set(table.accelerators.tolist())):
             group = (table.engines == engine) & (table.accelerators == accelerator) & ~table.odd
-            names = {case.configuration for case, inside in zip(table.cases, group, strict=True) if inside}
-            if len(names) >= SMALLEST_GROUP:
-                low, high, sure = _span(off[group])
-                yield OwnBand(engine=engine, accelerator=accelerator, low=low, high=high, sure=sure)
+            yield from _band_of(off, table, group, engine, accelerator)
+    for engine in sorted(set(table.engines.tolist())):
+        group = (table.engines == engine) & ~table.borrowed & ~table.odd
+        yield from _band_of(off, table, group, engine, ANY)
+
+
+def _band_of(off: Floats, table: Table, group: Flags, engine: str, accelerator: str) -> Iterator[OwnBand]:
+    """The band of one group, where it has enough configurations of enough pairs."""
+    inside = [case for case, member in zip(table.cases, group, strict=True) if member]
+    configurations, pairs = {case.configuration for case in inside}, {case.pair for case in inside}
+    if len(configurations) >= SMALLEST_GROUP and len(pairs) >= FEWEST_PAIRS:
+        low, high, sure = _span(off[group])
+        yield OwnBand(engine=engine, accelerator=accelerator, low=low, high=high, sure=sure)
 
 
 def _span(off: Floats) -> tuple[float, float, float]:
-    """Ends of the band that holds 80 %, and what 80 % stay below, as factors."""
+    """Ends of the band that holds 80 %, and what 80 % stay below, as factors; the prediction itself is always inside."""
     low, sure, high = np.exp(np.quantile(off, [LOW, SURE, HIGH]))
+    low, high, sure = min(low, 1.0), max(high, 1.0), max(sure, 1.0)
     return _digits(float(low)), _digits(float(high)), _digits(float(sure))
 
 

@@ -121,9 +121,19 @@ def fit(posed: Problem) -> Fit:
     folds, unseen = {}, within.copy()
     for pair in np.unique(posed.pairs).tolist():
         out = posed.pairs == pair
-        folds[pair] = theta + _solved(posed, theta, within, slopes, np.where(out, 0.0, posed.weights))
+        folds[pair] = _without(posed, theta, within, slopes, out)
         unseen[out] = posed.tpot(folds[pair])[out]
     return Fit(posed, theta, within, slopes, folds, unseen)
+
+
+def _without(posed: Problem, theta: Floats, within: Floats, slopes: Floats, out: NDArray[np.bool_]) -> Floats:
+    """The point fitted without some cases: from the full fit along its slopes, then once more along slopes of its own."""
+    weights = np.where(out, 0.0, posed.weights)
+    if not np.any(out & (posed.weights > 0.0)):
+        return theta
+    near = theta + _solved(posed, theta, within, slopes, weights)
+    there = posed.tpot(near)
+    return near + _solved(posed, near, there, _slopes(posed, near, there), weights)
 
 
 def _slopes(posed: Problem, theta: Floats, within: Floats) -> Floats:

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from pydantic import Field
 
 from planner.catalog.band_records import Bands
+from planner.catalog.kernel_laws import LENDING_ENGINES
 from planner.catalog.profile_records import (
     FOLDER,
     Borrower,
@@ -23,6 +24,7 @@ from planner.catalog.profile_records import (
     starting,
 )
 from planner.catalog.records import Record
+from planner.errors import CatalogueError
 
 
 class FittedValue(Record):
@@ -81,8 +83,14 @@ def serving() -> Serving:
 
 
 def laid_over(start: Serving, found: Served) -> Serving:
-    """The serving constants with what a fit found in place of what it started from."""
+    """The serving constants with what a fit found in place of what it started from.
+
+    Raises:
+        CatalogueError: the fit names a number that the start does not have.
+    """
     values = {each.name: each for each in found.fitted}
+    for name in sorted(set(values).difference(_names(start))):
+        raise CatalogueError(f"served.toml: {name} is not a number of measured.toml")
     source = f"fit to {found.points:,} served points of {found.configurations} configurations"
     constants = {name: _constant(name, known, values, source) for name, known in start.constant.items()}
     return start.model_copy(
@@ -94,6 +102,18 @@ def laid_over(start: Serving, found: Served) -> Serving:
             "law_factor": found.law_factor,
         }
     )
+
+
+def _names(start: Serving) -> Iterator[str]:
+    """Every name that a fit may give a value to; for what they mean see `FittedValue`."""
+    for constant in start.constant:
+        yield constant
+        yield from (f"{constant}.{engine}" for engine in LENDING_ENGINES)
+    for era in start.era:
+        name = f"era.{era.engine}.{era.from_version}"
+        yield f"{name}.host_sequence"
+        yield from (f"{name}.expert_layer.{extra.accelerators[0]}" for extra in era.expert_layer_extra)
+    yield from (f"borrower.{each.accelerators[0]}" for each in start.borrower if each.like is None)
 
 
 def with_values(start: Serving, values: Iterable[tuple[str, float]], factors: tuple[LawFactor, ...]) -> Serving:

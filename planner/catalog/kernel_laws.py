@@ -34,6 +34,9 @@ NEAREST: dict[str, tuple[str, ...]] = {
 }
 """Kernel precisions to look for, nearest first."""
 
+ANY = "any"
+"""Accelerator of a band that an engine has on every accelerator with timed kernels."""
+
 LENDING_ENGINES = ("vllm", "trtllm", "sglang")
 """Order in which other engines' kernels stand in."""
 

@@ -8,6 +8,7 @@ from functools import cache
 from planner.catalog.article import article
 from planner.catalog.fitted_constants import serving
 from planner.catalog.kernel_laws import (
+    ANY,
     ASSUMED_KINDS,
     LENDING_ENGINES,
     PRECISIONS,
@@ -129,12 +130,12 @@ def _band(look: Lookup) -> tuple[float, float, float]:
     bands = look.served.band
     if _unmeasured(look):
         return bands.wide_low, bands.wide_high, bands.wide_sure
-    for own in bands.own:
-        if (own.engine, own.accelerator) == (look.engine, look.accelerator.id):
-            return own.low, own.high, own.sure
+    own = {(each.engine, each.accelerator): (each.low, each.high, each.sure) for each in bands.own}
+    if (look.engine, look.accelerator.id) in own:
+        return own[look.engine, look.accelerator.id]
     if look.borrowed:
         return bands.borrowed_low, bands.borrowed_high, bands.borrowed_sure
-    return bands.low, bands.high, bands.sure
+    return own.get((look.engine, ANY), (bands.low, bands.high, bands.sure))
 
 
 def _about(low: float, high: float) -> tuple[float, float]:

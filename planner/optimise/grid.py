@@ -135,7 +135,7 @@ def admitted(setting: Setting, question: Question) -> tuple[npt.NDArray[np.int64
     why the others fell."""
     whole = every_layout(setting.model, question.max_gpus)
     count, tally = len(whole.tp), Tally()
-    engine = engine_reason(setting)
+    engine = int(engine_reason(setting))
     if engine != OK:
         tally["engine", REASONS[engine]] = count
         none = np.zeros(0, dtype=np.int64)

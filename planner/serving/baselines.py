@@ -43,7 +43,7 @@ def conversation_hit(turns_before: Column) -> Column:
 
 
 @formula("definition: the first token, then one interval for each further one", "s")
-def request_seconds(ttft: Column, tpot: Column, tokens: Column) -> Column:
+def request_seconds(ttft: Column, tpot: Column, tokens: Column | float) -> Column:
     """End-to-end latency of a request of so many output tokens."""
     return ttft + tpot * (tokens - 1.0)  # [s]
 

@@ -20,13 +20,6 @@ def first_token_seconds(unloaded: Column, step: Column, held: Column, prompt: Co
     return unloaded + step / 2.0 + wait * others  # [s]
 
 
-@formula("definition: a request holds its slot until its last token", "s")
-def residence_seconds(first: Column, tpot: Column, osl: Column | float) -> Column:
-    """Time that a request is in flight once it is admitted."""
-    rest = np.maximum(osl - 1.0, 0.0) * tpot  # [s]
-    return first + rest  # [s]
-
-
 @formula(
     "Little's law: output tokens a second = requests in flight · tokens of each / time that each is in flight",
     "tokens/s",

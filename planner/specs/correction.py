@@ -10,6 +10,9 @@ from planner.specs.profile import Profile
 CALIBRATED: Final = "custom"
 """Id of a profile that carries a correction, and of the scenario's choice of one."""
 
+NOTICED: Final = 1e-6
+"""Host time a step below which none is spoken of [s]."""
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -75,7 +78,7 @@ class Correction:
     def words(self) -> str:
         """Its numbers in words."""
         parts = [f"every time × {self.scale:.3g}"]
-        if self.host_step:
+        if self.host_step >= NOTICED:
             parts.append(f"{self.host_step * 1e3:.3g} ms more a step")
         if self.interference != 1.0:
             parts.append(f"interference × {self.interference:.3g}")
@@ -87,7 +90,8 @@ class Correction:
     def note(self) -> str:
         """What a reader of a corrected plan must know."""
         count = f"{self.points:,} measured point{'s' if self.points > 1 else ''}"
-        return f"Calibrated by {count} of {self.subject.words} ({self.subject.degrees}): {self.words}."
+        errors = f"Median error of TPOT there: {self.before:.1%} before, {self.after:.1%} after."
+        return f"Calibrated by {count} of {self.subject.words} ({self.subject.degrees}): {self.words}. {errors}"
 
 
 def retimed(profile: Profile, scale: float, host_step: float, interference: float) -> Profile:

@@ -73,6 +73,7 @@ EN: Final = {
         "convention. Published: a vendor or an article says so."
     ),
     "accuracy": "Accuracy",
+    "calibrate": "Calibrate",
     "no_accuracy": "No comparison with measurements has been made on this copy: run `make docs`.",
     "stale": "These predictions were made with catalogue {then}; today's is {now}. Run `make docs` to renew them.",
     "metric": "Figure",
@@ -181,6 +182,7 @@ ZH: Final = {
     "presets": "预设方案",
     "speeds": "速度常数",
     "accuracy": "精度",
+    "calibrate": "校准",
     "metric": "指标",
     "output tokens/s per GPU": "单卡 token/s",
     "by": "着色与分组",

@@ -309,12 +309,21 @@ def test_owned_gpus_stay_idle_only_where_no_mix_with_them_costs_less() -> None:
     fleet = fleet_of(question)
     each = [_fewest(traffic, question) for traffic in question.classes]
     mixes = [
-        sum(pair[1] for pair in chosen) for chosen in product(*(one.items() for one in each)) if _owned(chosen) <= 16
+        (ceil(sum(pair[1] for pair in chosen) / 8), _owned(chosen))
+        for chosen in product(*(one.items() for one in each))
+        if _owned(chosen) <= 16
     ]
-    assert fleet.usd_per_hour == pytest.approx(ceil(min(mixes) / 8) * 8 * priced(question.stock[1]).price)
-    assert [taken.idle for taken in fleet.taken] == [8, 32]
-    assert "8 owned GPUs are idle: no mix with more of them costs less, because rented" in sentence.idle(fleet)
-    assert "owned" not in sentence.idle(fleet_of(example()))
+    fewest = min(instances for instances, _ in mixes)
+    assert fleet.usd_per_hour == pytest.approx(fewest * 8 * priced(question.stock[1]).price)
+    idle, spare = (taken.idle for taken in fleet.taken)
+    assert 16 - idle in {owned for instances, owned in mixes if instances == fewest}
+    assert idle > 0
+    assert spare == 32
+    assert f"{idle} owned GPUs are idle: no mix with more of them costs less, because rented" in sentence.idle(fleet)
+    few = Stock(accelerator="h100-sxm", gpus=16 - idle, owned=True)
+    busy = fleet_of(changed(question, stock=(few, *question.stock[1:])))
+    assert busy.taken[0].idle == 0
+    assert "owned" not in sentence.idle(busy)
 
 
 def _owned(chosen: tuple[tuple[int, int], ...]) -> int:

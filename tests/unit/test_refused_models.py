@@ -17,7 +17,6 @@ from planner.catalog.refused_models import refusal, refused_models
         ("gemma-4-31B-it", "global_head_dim"),
         ("cyankiwi/gemma-4-31B-it-AWQ-4bit", "global_head_dim"),
         ("deepseek-ai/DeepSeek-V4-Flash-0731", "compress_ratios"),
-        ("Kimi-Linear-48B-A3B", "linear_attn_config"),
         ("MiMo-V2.5-NVFP4", "hybrid_layer_pattern"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from planner.catalog.fitted_constants import serving
 from planner.catalog.prices import default_price
 from planner.catalog.profile_records import kernels
 from planner.optimise import Question, optimise
@@ -166,11 +167,12 @@ def test_all_times_together_multiply_tpot(asked: Scenario) -> None:
 
 
 def test_the_end_of_the_band_is_a_tighter_promise() -> None:
-    """TPOT × 1.16 against 50 ms is the batch that 50 / 1.16 ms admits, and the rate there is 1 / 1.16 of it."""
+    """TPOT × high against 50 ms is the batch that 50 / high ms admits, and the rate there is 1 / high of it."""
     asked = PLAIN.with_(sla_ttft_ms=5000.0)
-    swing, tight = found(asked)["tpot_band"], outcome(asked.with_(sla_tpot_ms=50.0 / 1.16))
-    assert swing.high.input == 1.16
-    dollars = 4 * 2.0 / (tight.output_tok_s / 1.16 * 3600 / 1e6)
+    high = resolve(asked).profile.band[1]
+    swing, tight = found(asked)["tpot_band"], outcome(asked.with_(sla_tpot_ms=50.0 / high))
+    assert swing.high.input == high
+    dollars = 4 * 2.0 / (tight.output_tok_s / high * 3600 / 1e6)
     assert swing.high.value == pytest.approx(dollars, rel=1e-9)
 
 
@@ -187,7 +189,9 @@ def test_a_kernel_moves_by_the_error_of_its_own_fit() -> None:
 def test_what_no_fit_speaks_of_is_called_assumed() -> None:
     swing = found(PLAIN)["law.elementwise.bf16"]
     assert swing.assumed
-    assert (swing.low.input, swing.high.input) == (0.80, 1.42)
+    bands, own = serving().band, resolve(PLAIN).profile.band
+    assert swing.low.input == min(bands.borrowed_low, own[0])
+    assert swing.high.input == max(bands.borrowed_high, own[1])
 
 
 def test_borrowed_kernels_have_the_band_of_borrowed_kernels() -> None:
@@ -198,13 +202,20 @@ def test_borrowed_kernels_have_the_band_of_borrowed_kernels() -> None:
 def test_serving_constants_stay_in_their_range() -> None:
     known = found(PLAIN)
     host, phi = known["serving.host_step"], known["serving.phi"]
-    assert (host.low.input, host.now, host.high.input, host.unit) == (0.19, 0.25, 0.30, "ms")
-    assert (phi.low.input, phi.now, phi.high.input) == (0.93, 0.98, 1.01)
+    step, share = serving().constant["host_step"], serving().constant["phi"]
+    factor = step.engine_factor["vllm"]
+    ends = (step.range[0] * factor, step.value * factor, step.range[1] * factor)
+    assert (host.low.input, host.now, host.high.input) == pytest.approx(ends)
+    assert host.unit == "ms"
+    assert (phi.low.input, phi.now, phi.high.input) == pytest.approx((share.range[0], share.value, share.range[1]))
 
 
 def test_an_engine_outside_of_the_range_moves_in_proportion() -> None:
     phi = found(PLAIN.with_(engine="sglang"))["serving.phi"]
-    assert (phi.low.input, phi.now, phi.high.input) == pytest.approx((0.49 * 0.93 / 0.98, 0.49, 0.49 * 1.01 / 0.98))
+    share = serving().constant["phi"]
+    factor = share.engine_factor["sglang"]
+    ends = (share.range[0] * factor, share.value * factor, share.range[1] * factor)
+    assert (phi.low.input, phi.now, phi.high.input) == pytest.approx(ends)
 
 
 def test_phi_by_hand() -> None:
@@ -215,7 +226,7 @@ def test_phi_by_hand() -> None:
         return float(plan_setting(reclocked(setting, lambda profile: replace(profile, phi=phi))).tpot_ms)
 
     assert tpot(0.5) == pytest.approx((tpot(0.0) + tpot(1.0)) / 2)
-    assert tpot(0.98) == pytest.approx(tpot_at(PLAIN, 32))
+    assert tpot(serving().constant["phi"].value) == pytest.approx(tpot_at(PLAIN, 32))
 
 
 def test_links_and_routing_are_moved_where_the_plan_has_them() -> None:

@@ -8,6 +8,7 @@ from dataclasses import fields
 
 import pytest
 
+from planner.catalog.fitted_constants import serving
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 from planner.techniques import Figures, best_changes, techniques
@@ -181,9 +182,9 @@ def test_contiguous_memory_holds_one_longest_sequence_a_request():
 
 
 def test_host_time_is_waited_for_shared_or_hidden():
-    """vLLM's 0.25 ms a step and 11 µs a sequence: all of it, an eighth, none."""
-    batch = plan_of(FP8).batch
-    host = 0.25 + 0.011 * batch
+    """vLLM's host time a step and a sequence: all of it, an eighth, none."""
+    step, sequence = (serving().constant[name].of("vllm") * 1e3 for name in ("host_step", "host_sequence"))
+    host = step + sequence * plan_of(FP8).batch
     times = [row(FP8, "host", name).figures.tpot_ms for name in ("waited", "8 steps", "hidden")]
     assert times[0] == pytest.approx(plan_of(FP8).tpot_ms)
     assert times[0] - times[2] == pytest.approx(host, rel=1e-9)

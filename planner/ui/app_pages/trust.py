@@ -1,4 +1,4 @@
-"""Trust: why believe the numbers? How far off they are, the plan's arithmetic, the catalogue with its sources, the limits."""
+"""Trust: why believe the numbers? Their errors, a measurement of one's own, the plan's arithmetic, the sources, the limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from planner.errors import HeadroomError
-from planner.ui import show, state, trust_accuracy, trust_arithmetic, trust_catalogue, trust_limits
+from planner.ui import show, state, trust_accuracy, trust_arithmetic, trust_calibrate, trust_catalogue, trust_limits
 from planner.ui.text import say
 from planner.ui.trust_words import word
 
@@ -39,6 +39,7 @@ def _catalogue() -> None:
 
 SECTIONS: Final[dict[str, Callable[[], None]]] = {
     "accuracy": trust_accuracy.section,
+    "calibrate": trust_calibrate.section,
     "arithmetic": _arithmetic,
     "catalogue": _catalogue,
     "limits": trust_limits.section,

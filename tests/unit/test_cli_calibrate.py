@@ -1,0 +1,96 @@
+"""`calibrate` with a file of one's own: text, JSON, the link; one line per fault and exit 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from planner.catalog.calibration import correction_in
+from planner.cli import main
+from planner.share import from_link
+
+LOGS = Path(__file__).parents[1] / "golden" / "logs"
+TEMPLATE = LOGS / "benchmarks" / "headroom_template.csv"
+START = LOGS / "startup" / "vllm-0.19-qwen2.5-72b-tp4.log"
+
+
+def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["calibrate", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["calibrate", *arguments]) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert found.err.count("\n") == 1
+    return found.err
+
+
+def test_results_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    text = ran(capsys, "weights=fp8&tp=4", "--results", str(TEMPLATE))
+    assert text.startswith("understood: Headroom CSV of llama-3.1-70b")
+    assert "differs" not in text
+    assert "12.50" in text
+    assert "median error: " in text
+    link = from_link(text.rpartition("link: ")[2].strip())
+    assert link.profile == "custom"
+    assert correction_in(str(link.x)).points == 3
+
+
+def test_results_of_another_subject_say_so_first(capsys: pytest.CaptureFixture[str]) -> None:
+    text = ran(capsys, "weights=fp8&tp=4&gpu=h200-sxm", "--results", str(TEMPLATE))
+    assert "gpu = h100-sxm, the scenario has gpu = h200-sxm" in text
+
+
+def test_results_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(ran(capsys, "weights=fp8&tp=4", "--results", str(TEMPLATE), "--json"))
+    assert [point["measured_ms"] for point in found["points"]] == [12.5, 24.5, 38.0]
+    assert found["correction"]["subject"]["tp"] == 4
+    assert from_link(found["link"]).profile == "custom"
+    assert found["differs"] == []
+
+
+def test_a_log_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    text = ran(capsys, "model=qwen2.5-72b", "--log", str(START))
+    assert "understood: start-up log of Qwen/Qwen2.5-72B-Instruct" in text
+    assert "tp = 4, the scenario has tp = 1" in text
+    row = next(line for line in text.splitlines() if line.startswith("weights_bytes  "))
+    assert row.split() == ["weights_bytes", "135.43", "GiB", "33.98", "GiB", "0.25", "differs"]
+    assert "weights_bytes: The log states tp = 4" in text
+    link = from_link(text.rpartition("says: ")[2].strip())
+    assert (link.tp, link.max_len, link.util) == (4, 8192, 0.9)
+
+
+def test_a_log_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(ran(capsys, "model=qwen2.5-72b&tp=4", "--log", str(START), "--json"))
+    terms = {term["term"]: term for term in found["terms"]}
+    assert terms["weights_bytes"]["agrees"]
+    assert terms["weights_bytes"]["printed"] == pytest.approx(33.98 * 2**30)
+    assert found["outcome"] == "ok"
+
+
+def test_a_log_that_failed_early_says_how(capsys: pytest.CaptureFixture[str]) -> None:
+    text = ran(capsys, "llama70b-fp8-c", "--log", str(LOGS / "startup" / "vllm-v0-out-of-memory.log"))
+    assert "it ended with: out of memory" in text
+
+
+def test_each_fault_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    binary = tmp_path / "core"
+    binary.write_bytes(b"\x7fELF\x00\xff")
+    assert "a text file in UTF-8 or UTF-16" in refused(capsys, "tp=4", "--log", str(binary))
+    assert "--log explains a log" in refused(capsys, "tp=4", "--results", str(START))
+    assert "--results reads a load test" in refused(capsys, "tp=4", "--log", str(TEMPLATE))
+    assert "No such file" in refused(capsys, "tp=4", "--log", str(tmp_path / "missing"))
+    assert refused(capsys, "--results", str(TEMPLATE)).startswith("SCENARIO = nothing")
+    assert refused(capsys, "tp=banana", "--results", str(TEMPLATE)).startswith("tp = banana")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--results", "a", "--log", "b"], ["tp=4"]])
+def test_what_to_calibrate_with_must_be_said_once(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["calibrate", *arguments])
+    assert left.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
