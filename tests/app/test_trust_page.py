@@ -214,7 +214,7 @@ def test_what_the_last_fit_found_is_shown_with_its_start_and_its_range():
 def test_every_band_of_the_presets_is_in_the_table():
     shown = {(row["Where"], row["Low, ×"], row["High, ×"]) for row in trust_fit.band_table().to_dict("records")}
     band = serving().band
-    assert {(f"{own.engine} on {own.accelerator}", own.low, own.high) for own in band.own} <= shown
+    assert {(own.words, own.low, own.high) for own in band.own} <= shown
     assert {(span.group, span.low, span.high) for span in band.span} <= shown
     assert ("borrowed kernels", band.borrowed_low, band.borrowed_high) in shown
     assert len(trust_fit.band_table()) == 3 + len(band.own) + len(band.span) + 2
