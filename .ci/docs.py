@@ -200,7 +200,7 @@ def bands() -> str:
     band, after, errors = served().band, calibrated(), {each.group: each for each in served().error}
     total = errors["all"]
     narrow, *_, wide = sorted(band.own, key=lambda own: own.high / own.low)
-    own = ", ".join(f"{span(each)} ({each.engine} on {each.accelerator})" for each in (narrow, wide))
+    own = ", ".join(f"{span(each)} ({each.words})" for each in (narrow, wide))
     rows = [
         ("kernels timed on this accelerator", span(band), own),
         ("borrowed from another accelerator, vendor and link measured", span(band, "borrowed_"), ""),

@@ -16,6 +16,12 @@ class OwnBand(Record):
     high: float
     sure: float
 
+    @property
+    def words(self) -> str:
+        """The engine and accelerator in words; `any` stands for accelerators without a band of their own."""
+        where = "other accelerators with kernels" if self.accelerator == "any" else self.accelerator
+        return f"{self.engine} on {where}"
+
 
 class Span(Record):
     """80 % band of measured over predicted of another quantity than TPOT, over one group of points.

@@ -97,7 +97,10 @@ def _bars(found: Comparison, quantity: Quantity, key: str, form: str) -> None:
         show.finding(word(f"{key}_said", ranks=said) if said else word("unranked"))
         if said:
             spec = compare_charts.bars(mode(), len(found.plans), word(f"{key}_axis"), form)
-            draw(spec, compare_data.bars(found, quantity), word(f"{key}_alt"))
+            data = compare_data.bars(found, quantity)
+            draw(spec, data, word(f"{key}_alt"))
+            if data["bars"]["low"].null_count < len(found.plans):
+                st.caption(show.plain(word("bands_said")))
 
 
 def share(found: Comparison, held: Held) -> None:

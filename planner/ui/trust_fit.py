@@ -80,7 +80,7 @@ def _tpot(known: Bands) -> Iterator[dict[str, Any]]:
 
 
 def _own(each: OwnBand, known: Bands) -> dict[str, Any]:
-    return _band("TPOT", f"{each.engine} on {each.accelerator}", (each.low, each.high, each.sure), known)
+    return _band("TPOT", each.words, (each.low, each.high, each.sure), known)
 
 
 def _span(each: Span, known: Bands) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from planner.catalog.scenarios import load_preset
 from planner.compare import comparison, comparison_link
 from planner.compare.link import LETTERS, spelled
 from planner.compare.quantities import DOLLARS
+from planner.confidence import BAND_FIELDS
 from planner.plan import PLAN_FIELDS
 from planner.share import PAGE_PARAMETERS, pinned
 from planner.specs.scenario import SCENARIO_FIELDS, Scenario
@@ -197,6 +198,29 @@ def test_the_page_speaks_chinese_headings() -> None:
     at.run()
     at.switch_page("app_pages/compare.py").run()
     assert compare_words.ZH["differences"] in [header.value for header in at.header]
+
+
+def test_bars_have_the_bands_of_their_plans_and_the_textbook_has_none() -> None:
+    """A rate of a GPU has the band of its replica's, a fourth of both ends."""
+    found = comparison((PAIR[0], ARTICLE[2]))
+    plan = found.plans[0]
+    assert plan.output_low_tok_s is not None
+    assert plan.output_high_tok_s is not None
+    real, book = sorted(compare_data.bars(found, PER_GPU)["bars"].to_pylist(), key=lambda row: row["plan"])
+    assert (real["low"], real["high"]) == pytest.approx((plan.output_low_tok_s / 4, plan.output_high_tok_s / 4))
+    assert real["low"] < real["value"] < real["high"]
+    assert (book["low"], book["high"], book["band"]) == (None, None, "–")
+    dollars = next(r for r in compare_data.bars(found, DOLLARS)["bars"].to_pylist() if r["plan"] == "A")
+    assert (dollars["low"], dollars["high"]) == (plan.usd_low_per_m_goodput, plan.usd_high_per_m_goodput)
+
+
+def test_a_figure_without_a_band_has_a_dash_in_the_table() -> None:
+    """The article's plans are the textbook's: of their estimates no band is known."""
+    at = opened()
+    at.toggle(key="_compare_all").set_value(True).run()
+    for field in BAND_FIELDS:
+        assert set(cells(at, compare_words.label(field))) == {"–"}
+    assert set(cells(at, compare_words.label("b_max_sure"))) != {"–"}
 
 
 def test_every_row_has_a_name_and_every_chinese_text_an_english_one() -> None:

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from planner.accuracy import METRICS, compared, errors, selected, share_within, troubles
 from planner.catalog.evidence import Where, peers
+from planner.catalog.fitted_constants import served
 from planner.errors import CatalogueError
 from planner.predicted import served_points
 from planner.ui import trust_accuracy
@@ -81,6 +82,16 @@ def test_each_figure_says_what_it_means(page, metric):
     assert ("In 80 % band, %" in group_table(at)) == (metric == "TPOT")
 
 
+def test_errors_out_of_fold_are_those_of_the_last_fit(page):
+    table = next(table.value for table in page.dataframe if "Median out of fold, %" in table.value)
+    found = served().error
+    assert table["Median out of fold, %"].tolist() == pytest.approx([100 * each.out_of_fold for each in found])
+    assert table["Median within the fit, %"].tolist() == pytest.approx([100 * each.within for each in found])
+    assert table["Configurations"].tolist() == [each.configurations for each in found]
+    names = dict(zip([each.group for each in found], table["Group"], strict=True))
+    assert (names["all"], names["engine vllm"]) == ("All", "Engine: vllm")
+
+
 def test_a_filter_narrows_everything(page):
     at = only(page, engine="SGLang")
     found = compared(selected(served_points(), SGLANG), "TPOT")
@@ -96,7 +107,7 @@ def test_no_match_says_what_to_do_and_shows_no_number(page):
     assert not plot(at)
     assert "No measured point" in main(at)
     assert at.button(key="_trust_clear")
-    assert not [table for table in at.dataframe if "Configurations" in table.value]
+    assert not [table for table in at.dataframe if "Median, %" in table.value]
 
 
 def test_one_point_is_no_half(page):

@@ -8,13 +8,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from planner.arithmetic import GROUPS, arithmetic, group_of
+from planner.catalog.fitted_constants import served, serving
 from planner.catalog.profile_records import kernels
 from planner.catalog.scenarios import preset, preset_ids
 from planner.formula import number
 from planner.share import to_link
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
-from planner.ui import trust_limits, trust_speeds, trust_tables
+from planner.ui import trust_fit, trust_limits, trust_speeds, trust_tables
 from planner.ui.trust_limits import chapter, headline, without_title
 from tests.app import browser as harness
 
@@ -163,7 +164,7 @@ def facts():
         trust_tables.model_table(), trust_tables.accelerator_table(), trust_tables.accelerator_numbers(),
         trust_tables.price_table(), trust_tables.engine_table(), trust_tables.preset_table(),
         trust_speeds.law_table(), trust_speeds.collective_table(), trust_speeds.serving_table(),
-        trust_speeds.exchange_table(),
+        trust_speeds.exchange_table(), trust_fit.value_table(), trust_fit.factor_table(), trust_fit.band_table(),
     )  # fmt: skip
 
 
@@ -196,15 +197,39 @@ def test_laws_say_whether_they_are_fitted_or_borrowed():
     assert "fitted" in set(trust_speeds.in_use(Scenario())["Tag"])
 
 
+def test_what_the_last_fit_found_is_shown_with_its_start_and_its_range():
+    found = served()
+    values = trust_fit.value_table().set_index("Constant")
+    assert list(values.index) == [each.name for each in found.fitted]
+    for each in found.fitted:
+        low, high = each.range
+        row = values.loc[each.name]
+        assert (row["Value"], row["Start"]) == (each.value, each.start)
+        assert row["Range over folds"] == f"{low:g} to {high:g}"
+        assert row["Source"] == found.source
+    factors = trust_fit.factor_table()
+    assert factors["Factor on its time"].tolist() == [each.factor for each in found.law_factor]
+
+
+def test_every_band_of_the_presets_is_in_the_table():
+    shown = {(row["Where"], row["Low, ×"], row["High, ×"]) for row in trust_fit.band_table().to_dict("records")}
+    band = serving().band
+    assert {(own.words, own.low, own.high) for own in band.own} <= shown
+    assert {(span.group, span.low, span.high) for span in band.span} <= shown
+    assert ("borrowed kernels", band.borrowed_low, band.borrowed_high) in shown
+    assert len(trust_fit.band_table()) == 3 + len(band.own) + len(band.span) + 2
+
+
 def test_laws_in_use_are_those_of_the_plans_own_kernels():
     used = trust_speeds.in_use(Scenario(weights="fp8", kv="fp8"))
     assert set(zip(used["Kernel"], used["Precision"], strict=True)) == {
         ("gemm", "fp8"), ("gemm", "bf16"), ("elementwise", "bf16"), ("attn_decode", "fp8"), ("attn_prefill", "fp8"),
     }  # fmt: skip
     assert trust_speeds.all_reduce_text(Scenario()) == ""
-    # the kernel preset's four-rank row, its latency times 0.93 and 1.03 of the serving constants
+    # the kernel preset's four-rank row, its latency times the serving constant and that of the engine
     timed = next(r for r in kernels("h100-sxm").collective if (r.engine, r.op) == ("vllm", "all_reduce"))
-    served_us, bus = timed.alpha_us[1] * 0.93 * 1.03, timed.bus_gb_per_s[1]
+    factor = serving().constant["all_reduce_floor_factor"]
+    served_us, bus = timed.alpha_us[1] * factor.value * factor.engine_factor["vllm"], timed.bus_gb_per_s[1]
     said = f"All-reduce over 4 ranks: {served_us:.2f} µs and {bus:.0f} GB/s"
     assert trust_speeds.all_reduce_text(Scenario(tp=4)).startswith(said)
 
