@@ -193,7 +193,8 @@ def bands(off: Floats, strange: Floats, table: Table, date: str, span: tuple[Spa
     return Bands(
         low=low, high=high, sure=sure,
         borrowed_low=borrowed[0], borrowed_high=borrowed[1], borrowed_sure=borrowed[2],
-        unseen_low=unseen[0], unseen_high=unseen[1], unseen_sure=unseen[2],
+        unseen_low=min(borrowed[0], unseen[0]), unseen_high=max(borrowed[1], unseen[1]),
+        unseen_sure=max(borrowed[2], unseen[2]),
         wide_low=0.4, wide_high=4.0, wide_sure=4.0,
         borrowed_vendors=VENDORS, date=date,
         source=f"out-of-fold residuals of {configurations} configurations; wide: a convention where the vendor, the link "
@@ -203,10 +204,10 @@ def bands(off: Floats, strange: Floats, table: Table, date: str, span: tuple[Spa
 
 
 def _own(off: Floats, table: Table) -> Iterator[OwnBand]:
-    """Bands of engines on accelerators with enough configurations of several pairs, then of engines on any."""
+    """Bands of engines on accelerators with timed kernels and enough points, then of engines on any of these."""
     for engine in sorted(set(table.engines.tolist())):
         for accelerator in sorted(set(table.accelerators.tolist())):
-            group = (table.engines == engine) & (table.accelerators == accelerator) & ~table.odd
+            group = (table.engines == engine) & (table.accelerators == accelerator) & ~table.odd & ~table.borrowed
             yield from _band_of(off, table, group, engine, accelerator)
     for engine in sorted(set(table.engines.tolist())):
         group = (table.engines == engine) & ~table.borrowed & ~table.odd
