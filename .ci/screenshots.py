@@ -23,6 +23,7 @@ PICTURES = {
     "optimise-light.png": ("optimise?gpu=h200-sxm&weights=fp8", "light", 1440),
     "compare-light.png": ("compare", "light", 1440),
     "fleet-light.png": ("fleet", "light", 1440),
+    "trust-light.png": ("trust", "light", 1440),
 }
 """File name: query string or path of the page, theme, width in pixels."""
 
