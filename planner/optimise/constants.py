@@ -270,12 +270,12 @@ def _served(name: str, words: str) -> Moved:
 
 
 def _range(constant: Constant, own: float) -> Band:
-    """The stated range; in proportion to an engine's own value where that lies outside of it."""
+    """The stated range; in proportion to an engine's own value where engines have factors, or it lies outside."""
     if constant.range is None:
         return Band(*CONTEXT_ENDS, "assumed: one published run", True)
     low, high = constant.range
     basis, assumed = "stated range of the serving fit", constant.tag == "assumed"
-    if low <= own <= high:
+    if low <= own <= high and not constant.engine_factor:
         return Band(low, high, f"assumed: {basis}" if assumed else basis, assumed)
     scale = own / constant.value
     return Band(low * scale, high * scale, f"{basis}, in proportion to this engine's value", assumed)

@@ -178,7 +178,7 @@ def test_what_cannot_be_served_says_what_stands_in_the_way() -> None:
     assert heading(at).startswith("Cannot serve all of it: at most ")
     for obstacle in sentence.obstacles(fleet_of(question)):
         assert read(obstacle) in said(at)
-    assert "of what is asked" in said(at)
+    assert "without Documents: " in said(at)
 
 
 def test_wrong_rows_are_named_and_no_number_is_shown() -> None:

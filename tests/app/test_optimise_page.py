@@ -105,13 +105,16 @@ def searched(query: str) -> AppTest:
 
 
 def test_a_small_question_is_answered_without_a_button() -> None:
-    at = until(opened(HALF), done)
-    mine = plan_of(from_link(HALF))
-    best = min(plan_of(from_link(f"weights=fp8&tp={tp}")).usd_per_m_goodput or 9e9 for tp in (1, 2, 4, 8))
-    assert heading(at).startswith(f"Cheapest: 2 × H100 SXM 80 GB, FP8: {dollars(best)} per million good tokens, ")
+    asked = HALF.replace("tp=4", "tp=8")
+    at = until(opened(asked), done)
+    mine = plan_of(from_link(asked))
+    costs = {tp: plan_of(from_link(f"weights=fp8&tp={tp}")).usd_per_m_goodput or 9e9 for tp in (1, 2, 4, 8)}
+    degree = min(costs, key=lambda tp: costs[tp])
+    best = costs[degree]
+    assert heading(at).startswith(f"Cheapest: {degree} × H100 SXM 80 GB, FP8: {dollars(best)} per million good tokens, ")
     share = 100 * (mine.usd_per_m_goodput / best - 1)
     assert f"Your plan costs {significant(share, 2)} % more." in html(at)
-    assert "Layout TP2, batch " in html(at)
+    assert f"Layout TP{degree}, batch " in html(at)
     assert at.button(key="_search").disabled
     assert at.button(key="_cancel").disabled
 

@@ -282,14 +282,17 @@ def test_an_unmeasured_vendor_has_the_widest_band() -> None:
 
 
 def test_own_bands() -> None:
-    """An engine's band on this accelerator, else its band on any, else that of all; borrowed kernels have their own."""
+    """An engine's band on this accelerator, else its band on any, else that of all; borrowed kernels have wider ones."""
     bands = serving().band
     own = {(each.engine, each.accelerator): (each.low, each.high) for each in bands.own}
     assert profile("measured", H100, "vllm").band == own["vllm", "h100-sxm"]
     l40s = accelerator(id="l40s", bandwidth=0.864e12, peak={"bf16": 362.05e12, "fp8": 733e12}, scale_up_bandwidth=32e9)
     assert profile("measured", l40s, "vllm").band == own["vllm", "any"]
+    assert profile("measured", MI300X, "vllm").band == (bands.borrowed_low, bands.borrowed_high)
     mi325x = accelerator(id="mi325x", vendor="AMD", borrows="h100-sxm", scale_up_bandwidth=448e9)
-    assert profile("measured", mi325x, "vllm").band == (bands.borrowed_low, bands.borrowed_high)
+    assert profile("measured", mi325x, "vllm").band == (bands.unseen_low, bands.unseen_high)
+    assert bands.unseen_low <= bands.borrowed_low
+    assert bands.unseen_high > bands.borrowed_high
 
 
 def test_graph_mode_all_reduce() -> None:
