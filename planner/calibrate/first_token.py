@@ -88,6 +88,17 @@ def waits(loops: Loop, engines: NDArray[np.str_], weights: Floats) -> dict[str, 
     }
 
 
+def waits_of_folds(
+    loops: Loop, engines: NDArray[np.str_], weights: Floats, pairs: NDArray[np.str_]
+) -> dict[str, list[float]]:
+    """The same by fits that each leave one pair out."""
+    found: dict[str, list[float]] = {engine: [] for engine in set(engines.tolist())}
+    for pair in np.unique(pairs).tolist():
+        for engine, share in waits(loops, engines, np.where(pairs == pair, 0.0, weights)).items():
+            found[engine].append(share)
+    return found
+
+
 def _share(loops: Loop, group: Flags, weights: Floats) -> float:
     """The share that fits one group best, by its logarithm."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from planner.calibrate.cases import Case
 from planner.calibrate.clocked import clock
-from planner.calibrate.first_token import Loop, loop, waits
+from planner.calibrate.first_token import Loop, loop, waits, waits_of_folds
 from planner.calibrate.parameters import ENGINES, law_factors, served_with
 from planner.calibrate.serving_fit import Fit
 from planner.catalog.band_records import Bands, OwnBand, Span
@@ -26,6 +26,8 @@ Flags = NDArray[np.bool_]
 
 SMALLEST_GROUP: Final = 10
 """Groups of fewer configurations have no band of their own and no line in the table of errors."""
+LARGEST: Final = {"phi": 1.0}
+"""Shares that cannot be above one; what points say beyond (a per cent) is not taken."""
 VENDORS: Final = ("NVIDIA", "AMD")
 """Makers of accelerators whose borrowed kernels were held against points."""
 LOW, SURE, HIGH = 0.1, 0.8, 0.9
@@ -71,7 +73,7 @@ def served(found: Fit, table: Table, date: str) -> Served:
         points=int(fitted_to.sum()),
         configurations=configurations,
         pairs=len(set(posed.pairs[fitted_to].tolist())),
-        fitted=(*_values(found), *_waits(waited)),
+        fitted=(*_values(found), *_waits(waited, waits_of_folds(loops, table.engines, posed.weights, posed.pairs))),
         law_factor=tuple(
             each.model_copy(update={"factor": _digits(each.factor)})
             for each in law_factors(posed.parameters, found.theta)
@@ -79,6 +81,7 @@ def served(found: Fit, table: Table, date: str) -> Served:
         error=tuple(_errors(found, table)),
         band=bands(
             np.log(posed.measured / found.unseen),
+            np.log(posed.measured / found.within),
             unseen_accelerators(found),
             table,
             date,
@@ -92,25 +95,26 @@ def _values(found: Fit) -> Iterator[FittedValue]:
     folds = np.stack(list(found.folds.values()))
     for index, each in enumerate(found.problem.parameters):
         if each.law is None:
-            around = each.start * np.exp(folds[:, index])
+            most = LARGEST.get(each.name, np.inf)
+            around = np.minimum(each.start * np.exp(folds[:, index]), most)
             yield FittedValue(
                 name=each.name,
                 unit=each.unit,
-                value=_digits(each.start * float(np.exp(found.theta[index]))),
+                value=_digits(min(each.start * float(np.exp(found.theta[index])), most)),
                 start=each.start,
                 range=(_digits(float(around.min())), _digits(float(around.max()))),
             )
 
 
-def _waits(found: dict[str, float]) -> Iterator[FittedValue]:
+def _waits(found: dict[str, float], folds: dict[str, list[float]]) -> Iterator[FittedValue]:
     """The share of others' prompts that is waited for, of each engine that states times to first token."""
     start = starting().constant["closed_loop_wait"]
     for engine in ENGINES:
         if engine in found:
             factor, before = _digits(found[engine] / start.value), start.engine_factor.get(engine, 1.0)
-            yield FittedValue(
-                name=f"closed_loop_wait.{engine}", unit="1", value=factor, start=before, range=(factor, factor)
-            )
+            around = [each / start.value for each in folds[engine]]
+            ends = _digits(min(around)), _digits(max(around))
+            yield FittedValue(name=f"closed_loop_wait.{engine}", unit="1", value=factor, start=before, range=ends)
 
 
 def spans(loops: Loop, table: Table, waited: dict[str, float]) -> Iterator[Span]:
@@ -179,48 +183,57 @@ def unseen_accelerators(found: Fit) -> Floats:
     return np.asarray(np.log(posed.measured / posed.tpot(theta)))
 
 
-def bands(off: Floats, strange: Floats, table: Table, date: str, span: tuple[Span, ...]) -> Bands:
-    """80 % bands of measured over predicted from out-of-fold residuals log(measured / predicted).
+def bands(off: Floats, within: Floats, strange: Floats, table: Table, date: str, span: tuple[Span, ...]) -> Bands:
+    """80 % bands of measured over predicted from residuals log(measured / predicted).
 
-    `strange` are those of a fit that knows nothing of the accelerators that borrow.
+    A band holds 80 % out of fold (`off`: what a new model meets) and 80 % within the fit (`within`: what the models in the
+    table meet), whichever reaches further. `strange` are residuals of a fit that knows nothing of the accelerators that
+    borrow; which way another such accelerator is off is not known, so that band reaches as far down as up.
     """
     own = ~table.borrowed & ~table.odd
     vendors = np.array([case.setting.gpu.vendor in VENDORS for case in table.cases])
     lent = table.borrowed & ~table.odd & vendors
-    low, high, sure = _span(off[own])
-    borrowed, unseen = _span(off[lent]), _span(strange[lent])
+    low, high, sure = _widest(off[own], within[own])
+    borrowed, unseen = _widest(off[lent], within[lent]), _widest(off[lent], strange[lent], -strange[lent])
     configurations = len({case.configuration for case, inside in zip(table.cases, own | lent, strict=True) if inside})
     return Bands(
         low=low, high=high, sure=sure,
         borrowed_low=borrowed[0], borrowed_high=borrowed[1], borrowed_sure=borrowed[2],
-        unseen_low=min(borrowed[0], unseen[0]), unseen_high=max(borrowed[1], unseen[1]),
-        unseen_sure=max(borrowed[2], unseen[2]),
+        unseen_low=unseen[0], unseen_high=unseen[1], unseen_sure=unseen[2],
         wide_low=0.4, wide_high=4.0, wide_sure=4.0,
         borrowed_vendors=VENDORS, date=date,
-        source=f"out-of-fold residuals of {configurations} configurations; wide: a convention where the vendor, the link "
-        "or the law was not measured",
-        own=tuple(_own(off, table)), span=span,
+        source=f"residuals of {configurations} configurations, out of fold and within the fit; wide: a convention where the "
+        "vendor, the link or the law was not measured",
+        own=tuple(_own(off, within, table)), span=span,
     )  # fmt: skip
 
 
-def _own(off: Floats, table: Table) -> Iterator[OwnBand]:
+def _own(off: Floats, within: Floats, table: Table) -> Iterator[OwnBand]:
     """Bands of engines on accelerators with timed kernels and enough points, then of engines on any of these."""
     for engine in sorted(set(table.engines.tolist())):
         for accelerator in sorted(set(table.accelerators.tolist())):
             group = (table.engines == engine) & (table.accelerators == accelerator) & ~table.odd & ~table.borrowed
-            yield from _band_of(off, table, group, engine, accelerator)
+            yield from _band_of(off, within, table, group, engine, accelerator)
     for engine in sorted(set(table.engines.tolist())):
         group = (table.engines == engine) & ~table.borrowed & ~table.odd
-        yield from _band_of(off, table, group, engine, ANY)
+        yield from _band_of(off, within, table, group, engine, ANY)
 
 
-def _band_of(off: Floats, table: Table, group: Flags, engine: str, accelerator: str) -> Iterator[OwnBand]:
+def _band_of(
+    off: Floats, within: Floats, table: Table, group: Flags, engine: str, accelerator: str
+) -> Iterator[OwnBand]:
     """The band of one group, where it has enough configurations of enough pairs."""
     inside = [case for case, member in zip(table.cases, group, strict=True) if member]
     configurations, pairs = {case.configuration for case in inside}, {case.pair for case in inside}
     if len(configurations) >= SMALLEST_GROUP and len(pairs) >= FEWEST_PAIRS:
-        low, high, sure = _span(off[group])
+        low, high, sure = _widest(off[group], within[group])
         yield OwnBand(engine=engine, accelerator=accelerator, low=low, high=high, sure=sure)
+
+
+def _widest(*residuals: Floats) -> tuple[float, float, float]:
+    """The ends that reach furthest of the bands of several sets of residuals."""
+    lows, highs, sures = zip(*map(_span, residuals), strict=True)
+    return min(lows), max(highs), max(sures)
 
 
 def _span(off: Floats) -> tuple[float, float, float]:

@@ -26,6 +26,9 @@ from planner.catalog.profile_records import (
 from planner.catalog.records import Record
 from planner.errors import CatalogueError
 
+MOVED = 0.005
+"""A number that a fit leaves this near its start is one that points say nothing of."""
+
 
 class FittedValue(Record):
     """One number that was fitted.
@@ -132,9 +135,9 @@ def _constant(name: str, known: Constant, values: dict[str, FittedValue], source
     found = values.get(name)
     if found is None and not engines:
         return known
-    new = known.model_copy(
-        update={"engine_factor": {**known.engine_factor, **engines}, "source": source, "tag": "fitted"}
-    )
+    moved = bool(engines) or (found is not None and abs(found.value / found.start - 1.0) >= MOVED)
+    said = {"source": source, "tag": "fitted"} if moved else {"source": f"{source}, which leave it", "tag": "assumed"}
+    new = known.model_copy(update={"engine_factor": {**known.engine_factor, **engines}, **said})
     return new if found is None else new.model_copy(update={"value": found.value, "range": found.range})
 
 

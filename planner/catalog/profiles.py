@@ -151,11 +151,13 @@ def _seen(look: Lookup) -> bool:
 
 
 def _rate_band(look: Lookup) -> tuple[float, float]:
-    """80 % band of throughput; one over that of TPOT where no point of this accelerator was seen."""
+    """80 % band of throughput: never narrower than one over that of TPOT, which is all there is where nothing was seen."""
     if _unmeasured(look) or (look.borrowed and not _seen(look)):
         low, high, _ = _band(look)
         return 1.0 / high, 1.0 / low
-    return look.served.band.spanned("rate", "borrowed" if look.borrowed else "fitted")
+    slow, fast = look.served.band.spanned("rate", "borrowed" if look.borrowed else "fitted")
+    low, high, _ = _band(look)
+    return min(slow, 1.0 / high), max(fast, 1.0 / low)
 
 
 def _unmeasured(look: Lookup) -> bool:

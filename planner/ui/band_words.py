@@ -15,8 +15,8 @@ EN: Final = {
     "sure": "{sure} with 80 % confidence, {most} expected",
     "unsure": "not sure to meet the SLA even at batch 1",
     "title": "Estimates and their 80 % bands",
-    "said": "Where four measurements in five should lie, from predictions that the fit had not seen; "
-    "a wide convention where nothing alike was measured.",
+    "said": "Where four measurements in five should lie: of models that the fit had not seen and of those it "
+    "had, whichever reaches further; a wide convention where nothing alike was measured.",
     "calibrated": "Where four measurements in five should lie, from public curves of which as many points were given.",
     "figure": "Figure",
     "expected": "Expected",

@@ -135,7 +135,8 @@ LOGGED = """\
 
 
 FOLDED = """\
-{points:,} points of {configurations} configurations in {pairs} pairs; `python -m planner calibrate --serving` makes this table.
+Fitted to {points:,} points of {configurations} configurations in {pairs} pairs. Two sources that no steady service explains are
+predicted and counted below, but never fitted to. `python -m planner calibrate --serving` makes this table.
 """
 
 

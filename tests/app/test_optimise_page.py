@@ -111,7 +111,9 @@ def test_a_small_question_is_answered_without_a_button() -> None:
     costs = {tp: plan_of(from_link(f"weights=fp8&tp={tp}")).usd_per_m_goodput or 9e9 for tp in (1, 2, 4, 8)}
     degree = min(costs, key=lambda tp: costs[tp])
     best = costs[degree]
-    assert heading(at).startswith(f"Cheapest: {degree} × H100 SXM 80 GB, FP8: {dollars(best)} per million good tokens, ")
+    assert heading(at).startswith(
+        f"Cheapest: {degree} × H100 SXM 80 GB, FP8: {dollars(best)} per million good tokens, "
+    )
     share = 100 * (mine.usd_per_m_goodput / best - 1)
     assert f"Your plan costs {significant(share, 2)} % more." in html(at)
     assert f"Layout TP{degree}, batch " in html(at)
