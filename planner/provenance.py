@@ -27,7 +27,7 @@ def assumptions(setting: Setting) -> tuple[str, ...]:
         found.append("Replicas are sized for the operating batch; at the asked rate each runs below it, and faster.")
     if asked.prefill == "colocated":
         found.append(
-            f"Each step carries B/osl new prompts; {setting.profile.phi:.0%} of their cost lands on running requests."
+            f"Each step carries B/osl new prompts; {setting.profile.phi:.2f} of their cost lands on running requests (fitted)."
         )
     if any(isinstance(group.ffn, ExpertFFN) for group in setting.model.groups):
         found.append(_routing(setting))

@@ -26,8 +26,6 @@ Flags = NDArray[np.bool_]
 
 SMALLEST_GROUP: Final = 10
 """Groups of fewer configurations have no band of their own and no line in the table of errors."""
-LARGEST: Final = {"phi": 1.0}
-"""Shares that cannot be above one; what points say beyond (a per cent) is not taken."""
 VENDORS: Final = ("NVIDIA", "AMD")
 """Makers of accelerators whose borrowed kernels were held against points."""
 LOW, SURE, HIGH = 0.1, 0.8, 0.9
@@ -95,12 +93,11 @@ def _values(found: Fit) -> Iterator[FittedValue]:
     folds = np.stack(list(found.folds.values()))
     for index, each in enumerate(found.problem.parameters):
         if each.law is None:
-            most = LARGEST.get(each.name, np.inf)
-            around = np.minimum(each.start * np.exp(folds[:, index]), most)
+            around = each.start * np.exp(folds[:, index])
             yield FittedValue(
                 name=each.name,
                 unit=each.unit,
-                value=_digits(min(each.start * float(np.exp(found.theta[index])), most)),
+                value=_digits(each.start * float(np.exp(found.theta[index]))),
                 start=each.start,
                 range=(_digits(float(around.min())), _digits(float(around.max()))),
             )
