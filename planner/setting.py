@@ -166,7 +166,7 @@ def clock_of(scenario: Scenario, gpu: Accelerator, engine_version: str | None = 
 def subject_of(scenario: Scenario) -> Subject:
     """What a benchmark of this scenario measures."""
     s = scenario
-    return Subject(s.model, s.gpu, s.engine, s.weights, s.kv, s.tp, s.pp, s.dp, s.ep)
+    return Subject(s.model, s.gpu, s.engine, s.weights, s.kv, s.tp, s.pp, s.dp, s.ep, s.spec > 0)
 
 
 def reclocked(setting: Setting, change: Callable[[Profile], Profile]) -> Setting:

@@ -76,6 +76,19 @@ NONE: Final = Constants()
 """The measured constants as they are."""
 
 
+SAME_LOAD: Final = 0.05
+"""Share of the larger one within which two loads are one."""
+
+
+def loads_among(loads: Sequence[float]) -> int:
+    """How many loads are told apart: one that lies within `SAME_LOAD` above another is the same."""
+    count, lowest = 0, 0.0
+    for load in sorted(loads):
+        if not count or load - lowest > SAME_LOAD * load:
+            count, lowest = count + 1, load
+    return count
+
+
 def tpot_of(setting: Setting, batch: float) -> float:
     """TPOT of a setting's own layout at a batch [s]."""
     s = setting.scenario
@@ -111,7 +124,7 @@ def constants_of(parts: Sequence[Parts], measured: Sequence[float], loads: Seque
     """
     ratios = [tpot / part.tpot(NONE) for tpot, part in zip(measured, parts, strict=True)]
     scale = float(np.clip(np.exp(np.mean(np.log(ratios))), *SCALE))
-    if len(set(loads)) < MANY:
+    if loads_among(loads) < MANY:
         return Constants(scale)
     return _three(parts, np.asarray(measured), scale)
 

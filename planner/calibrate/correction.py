@@ -8,11 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from planner.calibrate.constants import SCALE, constants_of, parts_of
+from planner.calibrate.assumed import assumed
+from planner.calibrate.constants import INTERFERENCE, SCALE, constants_of, loads_among, parts_of
 from planner.calibrate.points import LeftOut, Usable, uncalibrated, usable
 from planner.catalog.calibrated import band_after, sure_after
 from planner.catalog.calibration import correction_in, encode_calibration
 from planner.catalog.custom import decode_custom
+from planner.errors import Fault, InputError
 from planner.logs.readings import Point
 from planner.setting import resolve, subject_of
 from planner.specs.correction import CALIBRATED, Correction
@@ -21,6 +23,15 @@ from planner.variants import outcome
 
 UNLOADED: Final = 4
 """Most requests a replica at which a stated TTFT still is that of an idle replica: no queue of prompts before it."""
+
+CREDIBLE: Final = (0.5, 2.0)
+"""Factors on TTFT that one point is believed; beyond them a unit or a queue is the likelier cause."""
+
+MOST_AFTER: Final = 0.25
+"""Largest median error of TPOT with a correction at which it still says something about the scenario."""
+
+CLOSE: Final = 0.01
+"""Share of a bound within which a fit is said to end on it."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +65,19 @@ class Compared:
 
 @dataclass(frozen=True)
 class FirstToken:
-    """TTFT of an idle replica: the point that states it, measured, predicted without and with the correction [ms]."""
+    """TTFT of an idle replica.
+
+    Attributes:
+        number: the point that states it.
+        measured_ms, before_ms, after_ms: measured, predicted without and with the correction [ms].
+        fitted: whether it was followed; it is not where the factor would be beyond what one point is believed.
+    """
 
     number: int
     measured_ms: float
     before_ms: float
     after_ms: float
+    fitted: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,6 +88,7 @@ class Fit:
         correction: what was fitted. scenario: the one that was asked, planned with it from here on.
         points: those it was fitted to, by batch. left_out: those it was not, and why.
         first_token: what TTFT was fitted to; None = no point was as good as unloaded, and TTFT only follows the scale.
+        assumed: what the points do not state and was assumed, a sentence each.
     """
 
     correction: Correction
@@ -77,6 +96,7 @@ class Fit:
     points: tuple[Compared, ...]
     left_out: tuple[LeftOut, ...] = ()
     first_token: FirstToken | None = None
+    assumed: tuple[str, ...] = ()
 
 
 def calibrate(scenario: Scenario, points: Sequence[Point]) -> Scenario:
@@ -97,7 +117,8 @@ def correction(scenario: Scenario, points: Sequence[Point]) -> Fit:
         points: as read. Concurrency is of the whole service: of `fix_replicas` replicas, else of one.
 
     Raises:
-        InputError: when points contradict each other, are far from the plan, or none can be compared with it.
+        InputError: when points contradict each other, are far from the plan, none can be compared with it, or no
+            correction meets them.
         CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
     """
     kept, left = usable(scenario, points)
@@ -106,8 +127,22 @@ def correction(scenario: Scenario, points: Sequence[Point]) -> Fit:
     with_first, first = _first_token(kept, timed)
     compared = _compared(base, kept, with_first)
     made = _judged(with_first, compared)
+    if said := _failed(made):
+        raise InputError((Fault("calibration", made.words, said),))
     calibrated = _with(base, made).with_(at_batch=scenario.at_batch)
-    return Fit(correction_in(str(calibrated.x)), calibrated, compared, left, first)
+    supposed = assumed(base, [points[each.number - 1] for each in kept])
+    return Fit(correction_in(str(calibrated.x)), calibrated, compared, left, first, supposed)
+
+
+def _failed(made: Correction) -> str:
+    """Why a correction is not one of the scenario; empty when it may be."""
+    causes = "the points are not of this scenario; check its model, precision, layout and drafts, and each row's load"
+    for name, value, bounds in (("scale", made.scale, SCALE), ("interference", made.interference, INTERFERENCE)):
+        if value <= bounds[0] * (1.0 + CLOSE) or value >= bounds[1] * (1.0 - CLOSE):
+            return f"ends on the bounds of {name} ({bounds[0]:g} to {bounds[1]:g}): {causes}"
+    if made.after > MOST_AFTER:
+        return f"leaves a median error of {made.after:.0%}, above {MOST_AFTER:.0%}: {causes}"
+    return ""
 
 
 def _timed(base: Scenario, points: Sequence[Usable]) -> Correction:
@@ -126,7 +161,7 @@ def _with(scenario: Scenario, made: Correction) -> Scenario:
 
 
 def _first_token(points: Sequence[Usable], timed: Correction) -> tuple[Correction, FirstToken | None]:
-    """One factor on TTFT, from the lowest point that states it, if that is as good as unloaded.
+    """One factor on TTFT, from the lowest point that states it, if that is as good as unloaded and can be believed.
 
     TTFT is linear in the factor, so that the plan at two factors gives the third.
     """
@@ -136,9 +171,11 @@ def _first_token(points: Sequence[Usable], timed: Correction) -> tuple[Correctio
     plain, twice = (outcome(_with(point.scenario, replace(timed, ttft=ttft))).ttft_ms for ttft in (1.0, 2.0))
     if plain is None or twice is None or twice <= plain:
         return timed, None
-    factor = float(np.clip(1.0 + (point.ttft_ms - plain) / (twice - plain), *SCALE))
-    made = replace(timed, ttft=factor)
+    factor = 1.0 + (point.ttft_ms - plain) / (twice - plain)
     before = outcome(point.scenario).ttft_ms or plain
+    if not CREDIBLE[0] <= factor <= CREDIBLE[1]:
+        return timed, FirstToken(point.number, point.ttft_ms, before, plain, fitted=False)
+    made = replace(timed, ttft=factor)
     after = outcome(_with(point.scenario, made)).ttft_ms or plain
     return made, FirstToken(point.number, point.ttft_ms, before, after)
 
@@ -156,7 +193,7 @@ def _compared(base: Scenario, points: Sequence[Usable], made: Correction) -> tup
 
 def _judged(made: Correction, points: Sequence[Compared]) -> Correction:
     """The correction with median errors, and a band as public curves show it, no narrower than the given points."""
-    loads = len({point.batch for point in points})
+    loads = loads_among([float(point.batch) for point in points])
     low, high = band_after(loads)
     ratios = [point.measured_ms / point.after_ms for point in points]
     own_low, own_sure, own_high = (float(each) for each in np.quantile(ratios, (0.1, 0.8, 0.9)))

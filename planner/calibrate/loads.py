@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log, sqrt
 from typing import Final, Literal
 
+from planner.calibrate.constants import loads_among
 from planner.calibrate.correction import Fit
 from planner.catalog.calibrated import MANY
 from planner.variants import known
@@ -17,13 +18,13 @@ TPOT_CONSTANTS: Final = 3
 
 
 def loads(fit: Fit) -> int:
-    """How many different loads the points have."""
-    return len({point.batch for point in fit.points})
+    """How many loads the points have that are told apart."""
+    return loads_among([float(point.batch) for point in fit.points])
 
 
 def constants(fit: Fit) -> int:
     """How many constants were fitted, that of the first token included."""
-    return (TPOT_CONSTANTS if loads(fit) >= MANY else 1) + (fit.first_token is not None)
+    return (TPOT_CONSTANTS if loads(fit) >= MANY else 1) + (fit.first_token is not None and fit.first_token.fitted)
 
 
 def largest(fit: Fit) -> int:

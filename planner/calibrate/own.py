@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from planner.calibrate.correction import Fit, correction
+from planner.calibrate.benchmarked import benchmarked, same_model
+from planner.calibrate.correction import Fit
 from planner.calibrate.report import fit_text, understood_text
 from planner.errors import Fault, InputError
 from planner.logs.deployed import Apart, apart, as_stated, unknown_model
@@ -18,6 +19,7 @@ from planner.logs.supposed import written
 from planner.report import table
 from planner.share import scenario_from_text, to_link
 from planner.single import plan_of
+from planner.specs.scenario import Scenario
 
 HEADER = ("term", "planned", "printed", "printed/planned", "verdict")
 
@@ -26,16 +28,17 @@ def results(scenario: str, path: Path, *, as_json: bool = False) -> str:
     """A benchmark's points against the plan, before and after, and the link that plans with it.
 
     Raises:
-        InputError, OSError: the file cannot be read or is of another kind, or its points cannot be of the scenario.
+        InputError, OSError: the file cannot be read, is of another kind or model, or its points cannot be of the scenario.
     """
     asked, reading = scenario_from_text(scenario), read(decoded(path.read_bytes()))
     if not isinstance(reading, Benchmark):
         raise InputError(
             (Fault("--results", "a start-up log", "must be the result of a load test; --log explains a log"),)
         )
-    fit, found = correction(asked, reading.points), apart(reading, asked)
+    same_model(asked, reading)
+    fit, found = benchmarked(asked, reading), apart(reading, asked)
     if as_json:
-        return _dumped({**_stated(reading, found), **_fitted(fit)})
+        return _dumped({**_stated(reading, (*found, *_unknown(reading, asked))), **_fitted(fit)})
     return "\n\n".join(filter(None, (understood_text(reading), _apart_text(reading, found), fit_text(fit))))
 
 
@@ -60,6 +63,12 @@ def log(scenario: str, path: Path, *, as_json: bool = False) -> str:
         f"as the log says: {link}",
     )
     return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def _unknown(reading: Benchmark, asked: Scenario) -> tuple[Apart, ...]:
+    """A model that the catalogue does not know, as a difference that the scenario cannot take."""
+    name = unknown_model(reading)
+    return (Apart("model", name, asked.model, "it is not in the catalogue"),) if name else ()
 
 
 def _apart_text(reading: Reading, found: tuple[Apart, ...]) -> str:
@@ -109,6 +118,7 @@ def _fitted(fit: Fit) -> dict[str, object]:
     return {
         "points": points,
         "left_out": [asdict(each) for each in fit.left_out],
+        "assumed": list(fit.assumed),
         "first_token": None if fit.first_token is None else asdict(fit.first_token),
         "correction": asdict(fit.correction),
         "link": to_link(fit.scenario),

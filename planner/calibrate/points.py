@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from planner.calibrate.constants import SAME_LOAD
 from planner.errors import Fault, InputError
 from planner.logs.readings import Point
+from planner.logs.statements import MOST_POINTS
 from planner.specs.correction import CALIBRATED
 from planner.specs.scenario import Scenario
 from planner.units import show
 from planner.variants import known, outcome
 
-SAME_LOAD: Final = 0.05
-"""Share of the larger one within which two concurrencies are the same."""
-
 SAME_LENGTH: Final = 0.10
-"""The same for mean lengths."""
+"""Share of the larger one within which two mean lengths are the same."""
+
+FALLS: Final = 0.20
+"""Share by which TPOT may lie below that of a lower load; no engine is faster with more requests beyond noise."""
 
 APART: Final = 2.0
 """Factor between two TPOTs of the same load beyond which one of them must be of something else."""
@@ -69,11 +71,13 @@ def usable(scenario: Scenario, points: Sequence[Point]) -> tuple[tuple[Usable, .
     Raises:
         InputError: when points contradict each other or are far from the plan, or when none is left.
     """
+    if len(points) > MOST_POINTS:
+        raise InputError((Fault("points", f"{len(points):,}", f"at most {MOST_POINTS:,} are fitted to"),))
     base = uncalibrated(scenario)
     read = [_read(base, number, point) for number, point in enumerate(points, 1)]
     left = tuple(each for each in read if isinstance(each, LeftOut))
     kept = sorted((each for each in read if isinstance(each, Usable)), key=lambda each: each.batch)
-    if faults := (*_contradicting(kept), *_far(kept)):
+    if faults := (*_contradicting(kept), *_far(kept)) or tuple(_falling(kept)):
         raise InputError(faults)
     if not kept:
         said = " ".join(f"Point {each.number}: {each.reason}" for each in left[:3])
@@ -117,6 +121,8 @@ def _positive(value: float) -> float | None:
 def _read(base: Scenario, number: int, point: Point) -> Usable | LeftOut:
     """A point as the plan can meet it, or why it cannot."""
     tpot, load = tpot_of(point), concurrency_of(point)
+    if point.osl is not None and 0.0 < point.osl < 1.5:
+        return LeftOut(number, "requests of one output token have no time per output token (TPOT).")
     if tpot is None:
         return LeftOut(number, "it states no TPOT above 0 ms.")
     if load is None:
@@ -151,31 +157,69 @@ def _outside(at: Scenario, batch: int) -> str:
     held, seats = float(limits.space.held_mean[0, 0]), float(limits.limits.seats[0, 0])
     if batch > held:
         return (
-            f"{batch:,} requests are more than the cache pool of the plan holds ({held:,.0f} at mean length): "
-            "the others waited, and TPOT is that of a smaller batch."
+            f"{show(batch, 'requests')} {_are(batch)} more than the cache pool of the plan holds ({held:,.0f} at mean "
+            "length): the others waited, and TPOT is that of a smaller batch."
         )
     if batch > seats:
-        return f"{batch:,} requests are more than the engine admits ({seats:,.0f}): state max_seqs if it was raised."
+        said = f"{show(batch, 'requests')} {_are(batch)} more than the engine admits ({seats:,.0f})"
+        return f"{said}: state max_seqs if it was raised."
     return ""
 
 
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _contradicting(points: Sequence[Usable]) -> Iterator[Fault]:
-    """Points of the same load whose TPOTs cannot both be of this scenario."""
-    for one, other in combinations(points, 2):
-        apart = max(one.tpot_ms, other.tpot_ms) / min(one.tpot_ms, other.tpot_ms)
-        if apart > APART and _same(one, other):
+    """Points of the same load whose TPOTs cannot both be of this scenario, each beside the first that it contradicts."""
+    sound: list[Usable] = []
+    for other in points:
+        one = next((each for each in sound if _same(each, other) and _apart(each, other) > APART), None)
+        if one is None:
+            sound.append(other)
+        else:
             yield Fault(
                 f"point {other.number}",
-                f"{show(other.tpot_ms, 'ms')} at {other.batch:,} requests",
+                _at(other),
                 f"contradicts point {one.number}, {show(one.tpot_ms, 'ms')} at the same load: {CAUSES}",
             )
 
 
+def _apart(one: Usable, other: Usable) -> float:
+    return max(one.tpot_ms, other.tpot_ms) / min(one.tpot_ms, other.tpot_ms)
+
+
+def _at(point: Usable) -> str:
+    return f"{show(point.tpot_ms, 'ms')} at {show(point.batch, 'requests')}"
+
+
+def _falling(points: Sequence[Usable]) -> Iterator[Fault]:
+    """The point whose TPOT lies furthest below that of a lower load at the same lengths, when that is more than noise."""
+    pairs = [
+        (one, other) for one, other in combinations(points, 2) if _lengths_agree(one, other) and not _same(one, other)
+    ]
+    low = min(pairs, key=lambda pair: pair[1].tpot_ms / pair[0].tpot_ms, default=None)
+    if low is None or low[1].tpot_ms >= (1.0 - FALLS) * low[0].tpot_ms:
+        return
+    one, other = low
+    yield Fault(
+        f"point {other.number}",
+        _at(other),
+        f"is {1.0 - other.tpot_ms / one.tpot_ms:.0%} below point {one.number}, {_at(one)}: "
+        "TPOT does not fall with load; check which load each row is of, and its unit",
+    )
+
+
 def _same(one: Usable, other: Usable) -> bool:
     """Whether two points were measured at the same load and lengths."""
+    return abs(one.batch - other.batch) <= SAME_LOAD * max(one.batch, other.batch) and _lengths_agree(one, other)
+
+
+def _lengths_agree(one: Usable, other: Usable) -> bool:
+    """Whether two points have about the same mean lengths."""
     a, b = one.scenario, other.scenario
-    pairs = ((one.batch, other.batch, SAME_LOAD), (a.isl, b.isl, SAME_LENGTH), (a.osl, b.osl, SAME_LENGTH))
-    return all(abs(left - right) <= share * max(left, right) for left, right, share in pairs)
+    pairs = ((a.isl, b.isl), (a.osl, b.osl))
+    return all(abs(left - right) <= SAME_LENGTH * max(left, right) for left, right in pairs)
 
 
 def _far(points: Sequence[Usable]) -> Iterator[Fault]:
@@ -186,6 +230,6 @@ def _far(points: Sequence[Usable]) -> Iterator[Fault]:
             times, side = (ratio, "above") if ratio > 1.0 else (1.0 / ratio, "below")
             yield Fault(
                 f"point {point.number}",
-                f"{show(point.tpot_ms, 'ms')} at {point.batch:,} requests",
+                _at(point),
                 f"is {times:,.1f} times {side} the predicted {show(point.predicted_ms, 'ms')}: {CAUSES}",
             )

@@ -38,6 +38,7 @@ def fit_text(fit: Fit) -> str:
         made.note,
         "TPOT, predicted without and with the calibration:\n" + table(HEADER, _rows(fit)).rstrip(),
         f"median error: {made.before:.1%} before, {made.after:.1%} after",
+        *fit.assumed,
         f"80 % band from here on: measured TPOT is {low:.3g} to {high:.3g} times the prediction",
         first_token_text(fit),
         *(f"Point {each.number} is left out: {each.reason}" for each in fit.left_out),
@@ -52,10 +53,16 @@ def _rows(fit: Fit) -> Sequence[Sequence[str]]:
     return [
         (
             f"{p.number}", f"{p.batch:,}", f"{p.isl:,}", f"{p.osl:,}", f"{p.measured_ms:,.2f}",
-            f"{p.before_ms:,.2f}", f"{p.before:+.1%}", f"{p.after_ms:,.2f}", f"{p.after:+.1%}",
+            f"{p.before_ms:,.2f}", _signed(p.before), f"{p.after_ms:,.2f}", _signed(p.after),
         )
         for p in fit.points
     ]  # fmt: skip
+
+
+def _signed(share: float) -> str:
+    """A share in percent with its sign, unless it rounds to none."""
+    said = f"{share:+.1%}"
+    return said[1:] if said in ("+0.0%", "-0.0%") else said
 
 
 def first_token_text(fit: Fit) -> str:
@@ -63,6 +70,12 @@ def first_token_text(fit: Fit) -> str:
     first = fit.first_token
     if first is None:
         return "TTFT is left to follow the scale: no point of 4 requests a replica or fewer states one."
+    if not first.fitted:
+        return (
+            f"TTFT is left as it was: point {first.number} states {show(first.measured_ms, 'ms')}, "
+            f"{first.measured_ms / first.before_ms:.3g} times the predicted {show(first.before_ms, 'ms')}; check its unit "
+            "(ms or s) and whether requests queued."
+        )
     before, after, measured = (show(value, "ms") for value in (first.before_ms, first.after_ms, first.measured_ms))
     return f"TTFT of a lone request (point {first.number}): {before} before, {after} after, {measured} measured."
 

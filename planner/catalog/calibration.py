@@ -48,6 +48,7 @@ class CalibrationRecord(BaseModel):
     pp: Degree
     dp: Degree
     ep: Degree
+    spec: bool = False
     scale: Factor
     host_step_ms: Annotated[float, Field(ge=0, le=10_000)]
     interference: Annotated[float, Field(ge=0.1, le=10)]
@@ -63,7 +64,7 @@ class CalibrationRecord(BaseModel):
         """The same in SI."""
         return Correction(
             subject=Subject(
-                self.model, self.gpu, self.engine, self.weights, self.kv, self.tp, self.pp, self.dp, self.ep
+                self.model, self.gpu, self.engine, self.weights, self.kv, self.tp, self.pp, self.dp, self.ep, self.spec
             ),
             scale=self.scale,
             host_step=self.host_step_ms * 1e-3,
@@ -111,6 +112,8 @@ def _spelled(correction: Correction) -> dict[str, Any]:
     if correction.sure is not None:
         numbers["sure"] = correction.sure
     subject = dict(vars(correction.subject))
+    if not subject["spec"]:  # without drafts, as every token was before
+        del subject["spec"]
     return {**subject, **{name: float(f"{value:.5g}") for name, value in numbers.items()}, "points": correction.points}
 
 

@@ -7,8 +7,8 @@ from typing import Final, Literal, TypeAlias
 
 Note: TypeAlias = Literal[
     "held", "few", "measured", "little", "derived_latency", "capped", "no_concurrency",
-    "tpot", "itl_is_tpot", "itl_is_guidellm", "itl_for_tpot", "from_latency", "medians", "median_lengths",
-    "seconds", "model_hidden", "failed", "drafted", "contradict",
+    "tpot", "itl_is_tpot", "itl_is_guidellm", "itl_for_tpot", "from_latency", "medians", "median_tpot",
+    "median_ttft", "median_lengths", "below", "seconds", "model_hidden", "failed", "drafted", "contradict",
 ]  # fmt: skip
 """A rule by which a figure was taken, or something worth knowing."""
 
@@ -29,13 +29,18 @@ NOTES: Final[dict[Note, Said]] = {
     "little": Said(
         "concurrency", "requests a second × mean time of a request (Little's law)", "每秒请求数 × 平均请求时间（Little 定律）"
     ),
+    "below": Said(
+        "concurrency",
+        "fewer than the limit: requests a second × mean time of a request (Little's law)",
+        "少于并发上限：每秒请求数 × 平均请求时间（Little 定律）",
+    ),
     "derived_latency": Said(
         "time of a request",
         "TTFT + TPOT × (output tokens − 1), as it is not stated",
         "未给出，取 TTFT + TPOT ×（输出 token 数 − 1）",
     ),
     "capped": Said(
-        "concurrency", "requests arrive at a rate, so the limit need not be reached", "请求按速率到达，未必达到并发上限"
+        "concurrency", "the limit; requests arrive at a rate, so it need not be reached", "取并发上限；请求按速率到达，未必达到"
     ),
     "no_concurrency": Said(
         "concurrency", "not stated and not to be worked out; state it to use the points", "未给出且无法推算；请补充后使用"
@@ -60,6 +65,8 @@ NOTES: Final[dict[Note, Said]] = {
         "（平均请求时间 − 平均 TTFT）/（平均输出 token 数 − 1），因该工具的值包含首 token",
     ),
     "medians": Said("times", "medians, as no mean is printed", "中位数，因未给出平均值"),
+    "median_tpot": Said("TPOT", "the median stands in, as no mean is stated", "未给出平均值，以中位数代替"),
+    "median_ttft": Said("TTFT", "the median stands in, as no mean is stated", "未给出平均值，以中位数代替"),
     "median_lengths": Said(
         "lengths",
         "medians of tokens a request, as no mean is printed",
@@ -68,7 +75,11 @@ NOTES: Final[dict[Note, Said]] = {
     "seconds": Said(
         "time of a request", "this version heads the column ms and prints seconds", "该版本列名写 ms，实际输出为秒"
     ),
-    "model_hidden": Said("model", "a name that may be an address or a key is not kept", "可能是地址或密钥的名称不予保留"),
+    "model_hidden": Said(
+        "model",
+        "not shown: only a public name, such as organisation/name, is kept",
+        "不予显示：仅保留公开名称（如 组织/名称）",
+    ),
     "drafted": Said(
         "speculative decoding", "was on; TPOT holds its gain", "已启用；TPOT 包含其收益"
     ),

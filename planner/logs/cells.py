@@ -51,13 +51,14 @@ def table_statements(rows: tuple[Row, ...]) -> tuple[Statements, ...]:
     """Statements of every row under the first one, which names the columns.
 
     Raises:
-        InputError: for a row with another number of cells, or a table without rows.
+        InputError: for a row with another number of cells, a table without rows, or a column that stands twice.
     """
     if len(rows) < 2:
         raise refusal("a header without rows", "one row a point is expected below it")
     if len(rows) > MOST_POINTS + 1:
         raise refusal(f"{len(rows) - 1:,} rows", f"at most {MOST_POINTS:,} are read")
     head = rows[0].cells
+    _once(rows[0])
     for row in rows[1:]:
         if len(row.cells) != len(head):
             raise refusal(f"number of cells {len(row.cells)}", f"the header names {len(head)} columns", row.line)
@@ -65,6 +66,14 @@ def table_statements(rows: tuple[Row, ...]) -> tuple[Statements, ...]:
         Statements(row.line, tuple(Statement(*pair, row.line) for pair in zip(head, row.cells, strict=True)))
         for row in rows[1:]
     )
+
+
+def _once(head: Row) -> None:
+    """Refuses two columns of one name: nobody can tell which one counts."""
+    names = ["".join(name.lower().split()) for name in head.cells]
+    for place, name in enumerate(names):
+        if name and (first := names.index(name)) < place:
+            raise refusal(f"one name over columns {first + 1} and {place + 1}", "each may stand once", head.line)
 
 
 def drawn_cells(line: str) -> tuple[str, ...]:

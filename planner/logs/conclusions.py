@@ -12,6 +12,8 @@ from planner.logs.readings import Benchmark, Point, Understood
 from planner.logs.statements import refusal
 from planner.specs.spelling import Value
 
+FEWER: Final = 0.8
+"""Share of the limit below which Little's law says that it was not reached."""
 _SLACK: Final = 1.25
 """Mean TPOT weighs requests alike and the throughput weighs tokens, so that their product may lie a little high."""
 POINT_FIELDS: Final = tuple(item.name for item in fields(Point))
@@ -48,6 +50,7 @@ def benchmark_of(runs: tuple[Run, ...]) -> Benchmark:
     Raises:
         InputError: for a run in which every request failed, that states no figure, or of another deployment.
     """
+    _all_draft_or_none(runs)
     done = [_concluded(run) for run in runs]
     points = tuple(_point(item.figures, run) for run, item in zip(runs, done, strict=True))
     notes = dict.fromkeys(note for run, item in zip(runs, done, strict=True) for note in (*run.notes, *item.notes))
@@ -58,18 +61,39 @@ def benchmark_of(runs: tuple[Run, ...]) -> Benchmark:
         stated=_stated(runs),
         understood=(*_found(runs, points), *(Understood(NOTES[note].name, NOTES[note].en) for note in notes)),
         ignored=tuple(dict.fromkeys(sentence for run in runs for sentence in run.ignored)),
+        drafted="drafted" in notes,
     )
+
+
+def _all_draft_or_none(runs: tuple[Run, ...]) -> None:
+    """Refuses runs of which only some drafted tokens: they are of two deployments."""
+    drafted = [run for run in runs if "drafted" in run.notes]
+    if 0 < len(drafted) < len(runs):
+        raise refusal(
+            "runs with drafted tokens and without", "all runs must be of one deployment; read them one by one",
+            drafted[0].line,
+        )  # fmt: skip
 
 
 def _concluded(run: Run) -> _Concluded:
     if run.figures.requests == 0:
         raise refusal("no request completed", "a run in which every request failed holds no times", run.line)
     lengths = _with_lengths(run.figures)
+    _mostly_completed(lengths, run.line)
     tpot = _with_tpot(lengths)
     flight = _with_concurrency(tpot.figures)
     failed: tuple[Note, ...] = ("failed",) if lengths.failed else ()
     contradict: tuple[Note, ...] = ("contradict",) if _overfull(flight.figures) else ()
     return _Concluded(flight.figures, (*tpot.notes, *flight.notes, *failed, *contradict))
+
+
+def _mostly_completed(said: Figures, line: int) -> None:
+    """Refuses a run most of whose requests failed: the times of the others are not those of the service."""
+    done, failed = said.requests, said.failed
+    if done is not None and failed is not None and done < failed:
+        raise refusal(
+            f"{done:,.0f} of {done + failed:,.0f} requests completed", "at least half must have, to be compared", line
+        )
 
 
 def _overfull(said: Figures) -> bool:
@@ -94,38 +118,41 @@ def _share(total: float | None, requests: float | None) -> float | None:
 
 
 def _with_tpot(said: Figures) -> _Concluded:
-    if said.tpot_ms is not None:
-        return _Concluded(said, ())
-    if said.tpot_median_ms is None and said.itl_ms is not None:
-        return _Concluded(replace(said, tpot_ms=said.itl_ms), ("itl_for_tpot",))
-    medians: tuple[Note, ...] = ("medians",) if said.tpot_median_ms or said.ttft_median_ms else ()
-    return _Concluded(said, medians if said.ttft_ms is None else ())
+    """TPOT as stated, else the mean gap between tokens where there is no median either; and which medians stand in."""
+    gap = said.tpot_ms is None and said.tpot_median_ms is None and said.itl_ms is not None
+    ttft = said.ttft_ms is None and said.ttft_median_ms is not None
+    notes: tuple[Note, ...] = ("median_ttft",) if ttft else ()
+    if gap:
+        return _Concluded(replace(said, tpot_ms=said.itl_ms), ("itl_for_tpot", *notes))
+    if said.tpot_ms is None and said.tpot_median_ms is not None:
+        return _Concluded(said, ("medians",) if ttft else ("median_tpot",))
+    return _Concluded(said, notes)
 
 
 def _with_concurrency(said: Figures) -> _Concluded:
-    """Requests in flight: what a closed loop holds, else the tool's mean, else Little's law; never above the limit."""
-    held = said.concurrency
-    if held is not None and not _arrives(said):
-        return _held(said, held)
+    """Requests in flight: the mean that is stated, else Little's law where it is clearly below the limit, else the limit."""
+    limit = None if said.concurrency is None else min(said.concurrency, said.requests or said.concurrency)
+    if said.mean_concurrency is not None:
+        mean = said.mean_concurrency
+        return _flight(said, mean if limit is None else min(limit, mean), "measured")
     latency, notes = _latency_ms(said)
     rate = _served(said)
-    if said.mean_concurrency is not None:
-        return _open(said, said.mean_concurrency, ("measured",))
-    if latency is not None and rate is not None:
-        return _open(said, rate * latency / SECONDS, ("little", *notes))
-    return _held(said, held) if held is not None else _Concluded(said, ("no_concurrency",))
+    little = None if latency is None or rate is None else rate * latency / SECONDS
+    if limit is None:
+        return _Concluded(said, ("no_concurrency",)) if little is None else _flight(said, little, "little", *notes)
+    if little is not None and little < FEWER * limit:
+        return _flight(said, little, "below", *notes)
+    return _flight(said, limit, _of_limit(said, limit))
 
 
-def _held(said: Figures, held: float) -> _Concluded:
-    if said.requests is not None and said.requests < held:
-        return _Concluded(replace(said, concurrency=said.requests), ("few",))
-    return _Concluded(said, ("held",))
+def _flight(said: Figures, flight: float, *notes: Note) -> _Concluded:
+    return _Concluded(replace(said, concurrency=flight), notes)
 
 
-def _open(said: Figures, flight: float, notes: tuple[Note, ...]) -> _Concluded:
-    held = said.concurrency
-    capped: tuple[Note, ...] = ("capped",) if held is not None else ()
-    return _Concluded(replace(said, concurrency=flight if held is None else min(held, flight)), (*notes, *capped))
+def _of_limit(said: Figures, limit: float) -> Note:
+    if said.concurrency is not None and limit < said.concurrency:
+        return "few"
+    return "capped" if _arrives(said) else "held"
 
 
 def _arrives(said: Figures) -> bool:
@@ -209,4 +236,6 @@ def _range(values: tuple[float | None, ...], unit: str) -> str:
     if not known:
         return ""
     low, high = f"{min(known):,.4g}", f"{max(known):,.4g}"
+    if low == high == "1":
+        unit = unit.removesuffix("s") if unit == "requests" else unit.replace("tokens", "token")
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"

@@ -82,21 +82,23 @@ MAY_BE_ZERO: Final = frozenset({"requests", "failed", "prompts"})
 """Elsewhere the tools print 0 for what they did not measure, so 0 is taken as not stated."""
 
 
-def figures_of(said: Statements, columns: tuple[Column, ...]) -> Figures:
-    """The figures of one run, in our units.
+def figures_of(said: Statements, columns: tuple[Column, ...], *, above_zero: frozenset[str] = frozenset()) -> Figures:
+    """The figures of one run, in our units; of those that are `above_zero`, 0 is a mistake and not unstated.
 
     Raises:
         InputError: for a figure that is no number, not finite, negative or beyond belief.
     """
-    found = {column.field: _figure(said, column) for column in columns}
+    found = {column.field: _figure(said, column, column.field in above_zero) for column in columns}
     return Figures(**found)
 
 
-def _figure(said: Statements, column: Column) -> float | None:
+def _figure(said: Statements, column: Column, above_zero: bool) -> float | None:
     row = said.find(*column.names)
     if row is None:
         return None
     value = checked(column.field, amount(row) * column.factor, row)
+    if above_zero and not value:
+        raise refusal(f"{row.name} {row.value}", "must be above 0; leave it empty if it is not known", row.line)
     return value if value or column.field in MAY_BE_ZERO else None
 
 

@@ -134,7 +134,7 @@ def _in_ms(row: Statement, unit: str) -> Statement:
     if not unit or row.name.endswith(".unit") or row.value is None:
         return row
     if unit not in UNITS:
-        raise refusal(f"{row.name} in {unit}", "times are read in ms, s, us or ns", row.line)
+        raise refusal(f"unit of {row.name}", "times are read in ms, s, us or ns", row.line)
     return Statement(row.name, amount(row) * UNITS[unit], row.line) if UNITS[unit] != 1 else row
 
 

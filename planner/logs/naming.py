@@ -1,20 +1,35 @@
-"""What may be kept of what a tool says about the deployment: a model's public name and degrees, never a place."""
+"""What may be kept of what a tool says about the deployment: a model's public name and degrees, never a place or a key."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
+from planner.catalog.models import find_model
 from planner.errors import InputError
 from planner.logs.statements import Statement, Statements
 from planner.specs.spelling import Value, read
 
-_PART: Final = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,95}"
-_MODEL: Final = re.compile(rf"{_PART}(?:/{_PART})?(?::[A-Za-z0-9._-]{{1,32}})?", re.ASCII)
+_PART: Final = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_MODEL: Final = re.compile(rf"{_PART}(?:/{_PART})?", re.ASCII)
+"""A name as public hubs give them: organisation/name, or the name alone."""
+LONGEST: Final = 96
 _PLACE: Final = re.compile(r"^[/~.]|^[A-Za-z]:[\\/]|\\|/.*/")
-_ADDRESS: Final = re.compile(r"://|@|\b\d{1,3}(?:\.\d{1,3}){3}\b|localhost|:\d{2,5}(?:/|$)")
-_SECRET: Final = re.compile(r"^(?:sk-|hf_|nvapi-|ghp_|xox)|(?:sk-|hf_|nvapi-|ghp_)[A-Za-z0-9]{20}|[0-9a-fA-F]{32}")
-_CACHED: Final = re.compile(r"models--([A-Za-z0-9._+-]{1,96}?)--([A-Za-z0-9._+-]{1,96})")
+_ADDRESS: Final = re.compile(
+    r"\b\d{1,3}(?:\.\d{1,3}){3}\b|localhost"
+    r"|\.(?:corp|local|localdomain|internal|intranet|lan|home|svc|cluster|com|net|org|io|ai|dev|cloud|edu|gov)(?:[./]|$)"
+    r"|^[^/.]+\.[^/.]+\.[^/]+/",
+    re.IGNORECASE,
+)
+"""Addresses of hosts: numbers, endings of domains, and an organisation with two dots."""
+_TOKENS: Final = (
+    r"sk-|hf_|nvapi-|gh[opsur]_|github_pat_|glpat-|gsk_|xox[a-z]-|AKIA|ASIA|AIza|eyJ|npm_|pypi-|dckr_pat_|r8_|tgp_v1_"
+)
+_SECRET: Final = re.compile(
+    rf"^(?:{_TOKENS})|[/._-](?:{_TOKENS})|(?:sk-|hf_|nvapi-|ghp_)[A-Za-z0-9]{{20}}|[A-Za-z0-9]{{32}}"
+)
+"""Beginnings of keys that services hand out, and anything as long as one without a break."""
+_CACHED: Final = re.compile(r"models--([A-Za-z0-9._-]{1,96}?)--([A-Za-z0-9._-]{1,96})")
 
 DEGREES: Final = {
     "tp": ("tp", "tp_size", "tensor_parallel_size", "server_info.tp_size"),
@@ -31,13 +46,20 @@ ENGINES: Final = (
 
 
 def model_name(text: str) -> str:
-    """A model's name as it may be shown: of a path the last part; empty for what may be an address, a key or mark-up."""
+    """A model's name as it may be shown: as public hubs give them; of a path only what the catalogue knows; else empty."""
     text = text.strip()
-    if _ADDRESS.search(text) or len(text) > 512:
+    if len(text) > 512:
         return ""
     if _PLACE.search(text):
         text = _in_path(text)
-    return text if _MODEL.fullmatch(text) and not _SECRET.search(text) else ""
+        return text if _public(text) and find_model(text) is not None else ""
+    return text if _public(text) else ""
+
+
+def _public(text: str) -> bool:
+    """Whether a text has the form of a public name, and none of an address or a key."""
+    long = len(text) > LONGEST
+    return not long and bool(_MODEL.fullmatch(text)) and not _ADDRESS.search(text) and not _SECRET.search(text)
 
 
 def _in_path(text: str) -> str:

@@ -58,6 +58,7 @@ class Benchmark:
         points: in the order of the text.
         stated: scenario fields that the text states (tp, engine, weights ...), as scenario values.
         understood: what was found, to be shown. ignored: what was there and is not used, in one sentence each.
+        drafted: whether it says that tokens were drafted (speculative decoding).
     """
 
     format: str
@@ -66,6 +67,7 @@ class Benchmark:
     stated: tuple[tuple[str, Value], ...] = ()
     understood: tuple[Understood, ...] = ()
     ignored: tuple[str, ...] = ()
+    drafted: bool = False
 
 
 MemoryTerm: TypeAlias = Literal[

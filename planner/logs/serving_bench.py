@@ -17,7 +17,7 @@ from planner.logs.conclusions import Run
 from planner.logs.documents import Document
 from planner.logs.figures import Column, figures_of
 from planner.logs.naming import degrees, engine_of, model_name
-from planner.logs.statements import Statement, Statements, refusal, statements
+from planner.logs.statements import Statement, Statements, amount, refusal, statements
 
 VLLM: Final = "vllm bench serve"
 SGLANG: Final = "sglang.bench_serving"
@@ -43,8 +43,9 @@ COLUMNS: Final = (
     Column("failed", ("failed", "Failed requests")),
     Column("prompts", ("num_prompts",)),
 )
-_DRAFTED: Final = ("accept_length", "spec_decode_acceptance_length", "Accept length", "Acceptance length")
-_OTHERS: Final = ("Backend", "Total generated tokens (retokenized)", *_DRAFTED[2:])
+_DRAFTED_KEYS: Final = ("accept_length", "spec_decode_acceptance_length", "spec_decode_acceptance_rate")
+_DRAFTED_LABELS: Final = ("Accept length", "Acceptance length", "Acceptance rate (%)")
+_OTHERS: Final = ("Backend", "Total generated tokens (retokenized)", *_DRAFTED_LABELS)
 _LABELS: Final = tuple(name for column in COLUMNS for name in column.names if name[0].isupper()) + _OTHERS
 
 _START: Final = "= Serving Benchmark Result ="
@@ -130,7 +131,8 @@ def _run(said: Statements, tool: str) -> Run:
     figures = figures_of(said, COLUMNS)
     notes: tuple[Note, ...] = ("tpot",) if figures.tpot_ms else ()
     hidden: tuple[Note, ...] = ("model_hidden",) if named and not model else ()
-    drafted: tuple[Note, ...] = ("drafted",) if said.find(*_DRAFTED) else ()
+    accepted = said.find(*_DRAFTED_KEYS, *_DRAFTED_LABELS)
+    drafted: tuple[Note, ...] = ("drafted",) if accepted is not None and amount(accepted) > 0.0 else ()
     stated = (*engine_of(said.text("backend", "Backend")), *degrees(said))
     return Run(tool, said.line, figures, (*notes, *drafted, *hidden), model, stated)
 

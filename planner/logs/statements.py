@@ -22,7 +22,7 @@ _NUMBER: Final = re.compile(
     r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,400})(?:\.[0-9]{0,400})?(?:[eE][-+]?[0-9]{1,4})?", re.ASCII
 )
 _ENDLESS: Final = re.compile(r"[-+]?(?:inf|infinity|nan)", re.ASCII | re.IGNORECASE)
-MOST_POINTS: Final = 1000
+MOST_POINTS: Final = 200
 """Runs of one text that are read."""
 _NESTED: Final = 12
 """Objects inside objects that are looked into; every format's figures lie within eight."""
@@ -73,7 +73,7 @@ def amount(row: Statement) -> float:
     """The number that a statement holds; may be infinite or not a number.
 
     Raises:
-        InputError: when it holds something else.
+        InputError: when it holds something else, which is not repeated: it may be what nobody meant to paste.
     """
     value = row.value
     if isinstance(value, str) and (text := value.strip()):
@@ -83,7 +83,16 @@ def amount(row: Statement) -> float:
             return float(text)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         return _real(value)
-    raise refusal(f"{row.name} {value}", "a number is expected here", row.line)
+    raise refusal(row.name, "a number is expected here", row.line)
+
+
+def is_number(row: Statement) -> bool:
+    """Whether a statement holds a number."""
+    try:
+        amount(row)
+    except InputError:
+        return False
+    return True
 
 
 def statements(document: dict[str, Any], line: int) -> Statements:

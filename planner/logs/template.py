@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
+from planner.catalog.accelerators import find_accelerator
 from planner.errors import InputError
+from planner.logs.benchmark_words import Note
 from planner.logs.cells import csv_rows, table_statements
 from planner.logs.conclusions import POINT_FIELDS, Run
 from planner.logs.figures import Column, figures_of
-from planner.logs.statements import Statement, Statements, refusal
+from planner.logs.naming import model_name
+from planner.logs.statements import Statement, Statements, is_number, refusal
 from planner.specs.spelling import Value, read
 
 TEMPLATE: Final = "Headroom CSV"
 FIGURE_COLUMNS: Final = ("concurrency", "isl", "osl", "tpot_ms", "ttft_ms", "output_tok_s")
+DRAFT_COLUMNS: Final = ("spec", "accept")
+"""Drafted tokens and the share of them that is accepted, as a scenario has them; read where tokens were drafted."""
 SCENARIO_COLUMNS: Final = ("model", "gpu", "engine", "weights", "kv", "tp", "pp", "dp", "ep")
 COLUMNS: Final = (
     Column("mean_concurrency", ("concurrency",)),
     *(Column(field, (field,)) for field in POINT_FIELDS if field != "concurrency"),
 )
 """The concurrency that a person states is taken as it is, whatever the other figures imply."""
+_ABOVE_ZERO: Final = frozenset({"mean_concurrency", "isl", "osl"})
+"""What a person may leave empty, and does not mean by 0."""
+
+_NAMED: Final[dict[str, Callable[[str], object]]] = {"model": model_name, "gpu": find_accelerator}
+"""What tells a name that may be shown from anything else that a cell may hold."""
 
 _HEAD: Final = re.compile(
     r"^\ufeff?(?:[a-z0-9_]{1,24},){0,24}(?:tpot_ms|ttft_ms|output_tok_s)(?:,[a-z0-9_]{1,24}){0,24}\s*$", re.MULTILINE
@@ -51,21 +62,26 @@ def template_runs(text: str) -> tuple[Run, ...]:
         InputError: for an unknown column, a row that is cut off, or a value that is refused.
     """
     found = table_statements(csv_rows(text))
-    for name in found[0].names:
-        if name not in (*POINT_FIELDS, *SCENARIO_COLUMNS):
-            raise refusal(f"column {name}", f"columns are {', '.join((*FIGURE_COLUMNS, *SCENARIO_COLUMNS))}")
+    for number, name in enumerate(found[0].names, 1):
+        if name not in (*POINT_FIELDS, *SCENARIO_COLUMNS, *DRAFT_COLUMNS):
+            raise refusal(f"column {number}", f"columns are {', '.join((*FIGURE_COLUMNS, *SCENARIO_COLUMNS))}")
     return tuple(_run(said) for said in found)
 
 
 def _run(said: Statements) -> Run:
-    stated = tuple((name, _value(row)) for name in SCENARIO_COLUMNS if (row := said.find(name)))
-    model = said.text("model")
-    return Run(TEMPLATE, said.line, figures_of(said, COLUMNS), ("tpot",), model, stated)
+    columns = (*SCENARIO_COLUMNS, *DRAFT_COLUMNS)
+    stated = tuple((name, _value(row)) for name in columns if (row := said.find(name)))
+    figures = figures_of(said, COLUMNS, above_zero=_ABOVE_ZERO)
+    notes: tuple[Note, ...] = ("tpot",) if figures.tpot_ms else ()
+    drafted: tuple[Note, ...] = ("drafted",) if dict(stated).get("spec") else ()
+    return Run(TEMPLATE, said.line, figures, (*notes, *drafted), str(dict(stated).get("model") or ""), stated)
 
 
 def _value(row: Statement) -> Value:
+    if row.name in _NAMED and not _NAMED[row.name](str(row.value)):
+        raise refusal(row.name, "must be an id of the catalogue or a public name", row.line)
     try:
         return read(row.name, str(row.value))
     except InputError as error:
-        fault = error.faults[0]
-        raise refusal(f"{row.name} {fault.value}", fault.allowed[:150], row.line) from None
+        what = f"{row.name} {row.value}" if is_number(row) else row.name
+        raise refusal(what, error.faults[0].allowed[:150], row.line) from None

@@ -16,7 +16,7 @@ NOTICED: Final = 1e-6
 
 @dataclass(frozen=True)
 class Subject:
-    """What was measured. Ids of the catalogue (`custom` for a model of one's own), precisions and degrees."""
+    """What was measured: ids of the catalogue (`custom` for a model of one's own), precisions, degrees, whether it drafts."""
 
     model: str
     gpu: str
@@ -27,19 +27,25 @@ class Subject:
     pp: int = 1
     dp: int = 1
     ep: int = 1
+    spec: bool = False
 
     def meets(self, other: Subject) -> bool:
         """Whether a correction made for this subject may be used on another: all but the cache and the layout agree."""
         return self._kind == other._kind
 
     @property
-    def _kind(self) -> tuple[str, str, str, str]:
-        return self.model, self.gpu, self.engine, self.weights
+    def _kind(self) -> tuple[str, str, str, str, bool]:
+        return self.model, self.gpu, self.engine, self.weights, self.spec
 
     @property
     def words(self) -> str:
         """The subject in words."""
-        return f"{self.model} on {self.gpu} under {self.engine} with {self.weights} weights"
+        drafts = " and drafted tokens" if self.spec else ""
+        return f"{self.model} on {self.gpu} under {self.engine} with {self.weights} weights{drafts}"
+
+    def words_beside(self, other: Subject) -> str:
+        """The subject in words, with the drafts that it lacks and another has."""
+        return self.words + (" without drafted tokens" if other.spec and not self.spec else "")
 
     @property
     def degrees(self) -> str:
@@ -135,6 +141,6 @@ def notes_of(by: Correction, subject: Subject) -> tuple[str, ...]:
 def not_applied(by: Correction, subject: Subject) -> str:
     """What is said of a correction that is not used."""
     return (
-        f"The calibration of {by.subject.words} is not applied to {subject.words}: "
+        f"The calibration of {by.subject.words_beside(subject)} is not applied to {subject.words_beside(by.subject)}: "
         "its constants and its band are the uncalibrated ones."
     )

@@ -7,7 +7,8 @@ from functools import lru_cache
 import pyarrow as pa
 import streamlit as st
 
-from planner.calibrate.correction import Fit, correction
+from planner.calibrate.benchmarked import benchmarked
+from planner.calibrate.correction import Fit
 from planner.calibrate.loads import advice, constants
 from planner.calibrate.report import first_token_text
 from planner.errors import HeadroomError, InputError
@@ -61,7 +62,7 @@ def _fit(benchmark: Benchmark, scenario: Scenario) -> None:
 def fit_of(scenario: Scenario, benchmark: Benchmark) -> Fit | str:
     """The fit of a scenario to a benchmark's points, or why there is none; kept for all sessions."""
     try:
-        return correction(scenario, benchmark.points)
+        return benchmarked(scenario, benchmark)
     except InputError as error:
         said = [f"{fault.field[:1].upper()}{fault.field[1:]} ({fault.value}) {fault.allowed}" for fault in error.faults]
         more = len(said) - FAULTS_SHOWN
@@ -90,6 +91,7 @@ def _before_and_after(fit: Fit) -> None:
     show.table(_table(fit), word("points"), _formats(), "content" if len(fit.points) <= 12 else 380)
     show.lines([
         *(word("left_out", number=str(each.number), reason=each.reason) for each in fit.left_out),
+        *fit.assumed,
         *filter(None, (advice(fit), first_token_text(fit))),
     ])  # fmt: skip
 
@@ -121,6 +123,11 @@ def _formats() -> dict[str, str | int]:
     return {word(key): form for key, form in forms.items()}
 
 
+def _off(share: float) -> float:
+    """An error in percent; one that rounds to none has no sign."""
+    return 0.0 if abs(share) < 0.0005 else 100.0 * share
+
+
 def _table(fit: Fit) -> pa.Table:
     """One row a point, by load."""
     points = fit.points
@@ -129,9 +136,9 @@ def _table(fit: Fit) -> pa.Table:
         word("col_batch"): [p.batch for p in points],
         word("col_measured"): [p.measured_ms for p in points],
         word("col_before"): [p.before_ms for p in points],
-        word("col_off_before"): [100 * p.before for p in points],
+        word("col_off_before"): [_off(p.before) for p in points],
         word("col_after"): [p.after_ms for p in points],
-        word("col_off_after"): [100 * p.after for p in points],
+        word("col_off_after"): [_off(p.after) for p in points],
         word("col_in"): [p.isl for p in points],
         word("col_out"): [p.osl for p in points],
     })  # fmt: skip

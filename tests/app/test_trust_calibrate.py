@@ -191,6 +191,28 @@ def test_points_far_from_the_plan_are_one_sentence() -> None:
     assert not has(at, "_calibrate_plan")
 
 
+@pytest.mark.parametrize(
+    ("text", "said_of_it"),
+    [
+        ("concurrency,isl,osl,tpot_ms\n1,1024,256,40\n128,1024,256,11\n", "TPOT does not fall with load"),
+        ("concurrency,isl,osl,tpot_ms\n64,1024,256,20\n64,1024,256,38\n", "leaves a median error of"),
+        ("concurrency,isl,osl,tpot_ms,spec\n16,1024,256,6,3\n", "Spec (0) does not go with drafted tokens"),
+    ],
+)
+def test_points_that_no_calibration_meets_are_a_warning_without_a_button(text: str, said_of_it: str) -> None:
+    at = paste(opened(), text)
+    (box,) = at.warning
+    assert said_of_it in read(box.value)
+    assert not has(at, "_calibrate_plan")
+
+
+def test_what_was_assumed_and_a_ttft_that_is_not_followed_are_said() -> None:
+    page = main(paste(opened(SUBJECT.with_(qps=40.0)), "concurrency,tpot_ms,ttft_ms\n1,9,0.09\n"))
+    assert "taken as one replica" in page
+    assert "1,024 are assumed" in page
+    assert "TTFT is left as it was: point 1 states" in page
+
+
 def test_the_example_is_of_public_measurements() -> None:
     at = click(opened(Scenario()), "_calibrate_example")
     assert at.text_area(key=trust_calibrate.TEXT).value == example_csv()

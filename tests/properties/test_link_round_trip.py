@@ -57,7 +57,8 @@ def shares(low: float, high: float) -> st.SearchStrategy[float]:
 def calibrations(draw: st.DrawFn) -> Correction:
     """Random corrections within their bounds."""
     subject = Subject(
-        *(draw(values(field)) for field in ("model", "gpu", "engine", "weights", "kv", "tp", "pp", "dp", "ep"))
+        *(draw(values(field)) for field in ("model", "gpu", "engine", "weights", "kv", "tp", "pp", "dp", "ep")),
+        spec=draw(st.booleans()),
     )
     times = [draw(shares(0.2, 5.0)), draw(shares(0.0, 10.0)), draw(shares(0.1, 10.0)), draw(shares(0.2, 5.0))]
     errors = [draw(shares(0.0, 100.0)), draw(shares(0.0, 100.0))]

@@ -71,7 +71,7 @@ FIRST_POINTS = {
         tpot_median_ms=9.32, ttft_median_ms=154.24, tpot_p99_ms=12.72, ttft_p99_ms=285.75, output_tok_s=106.10, requests=10,
     ),
     "sglang_0.4.6_results.jsonl": Point(
-        concurrency=32, request_rate=inf, isl=1024, osl=512, tpot_ms=11, itl_ms=11, ttft_ms=200, e2e_ms=5821, tpot_median_ms=11,
+        concurrency=31.2, request_rate=inf, isl=1024, osl=512, tpot_ms=11, itl_ms=11, ttft_ms=200, e2e_ms=5821, tpot_median_ms=11,
         ttft_median_ms=190, tpot_p99_ms=12.1, ttft_p99_ms=600, output_tok_s=320 * 512 / 60, requests=320,
     ),
     "genai_perf_0.0.15.json": Point(
@@ -90,15 +90,15 @@ FIRST_POINTS = {
         concurrency=32, isl=546, osl=256, tpot_median_ms=74.3, ttft_median_ms=1465.9, output_tok_s=414.5,
     ),
     "guidellm_0.3_benchmarks.json": Point(
-        concurrency=16, isl=512, osl=256, tpot_ms=12, ttft_ms=90, e2e_ms=3150, tpot_median_ms=11.88, ttft_median_ms=85.5,
+        concurrency=15.8, isl=512, osl=256, tpot_ms=12, ttft_ms=90, e2e_ms=3150, tpot_median_ms=11.88, ttft_median_ms=85.5,
         tpot_p99_ms=15.6, ttft_p99_ms=180, output_tok_s=1305.6, requests=100, failed=2,
     ),
     "guidellm_0.3.csv": Point(
-        concurrency=16, isl=512, osl=256, tpot_ms=12, ttft_ms=90, e2e_ms=3150, tpot_median_ms=11.88, ttft_median_ms=85.5,
+        concurrency=15.8, isl=512, osl=256, tpot_ms=12, ttft_ms=90, e2e_ms=3150, tpot_median_ms=11.88, ttft_median_ms=85.5,
         tpot_p99_ms=15.6, ttft_p99_ms=180, output_tok_s=1305.6, requests=100, failed=2,
     ),
     "guidellm_0.6_benchmarks.json": Point(
-        concurrency=32, isl=1024, osl=256, tpot_ms=15, ttft_ms=120, e2e_ms=3945, tpot_median_ms=14.85, ttft_median_ms=114,
+        concurrency=31.9, isl=1024, osl=256, tpot_ms=15, ttft_ms=120, e2e_ms=3945, tpot_median_ms=14.85, ttft_median_ms=114,
         tpot_p99_ms=19.5, ttft_p99_ms=240, output_tok_s=2115.072, requests=200, failed=0,
     ),
     "guidellm_0.6.csv": Point(
@@ -125,7 +125,8 @@ def test_first_point_holds_the_figures_of_the_text(name: str) -> None:
 
 def test_json_written_in_lines_one_below_the_other_is_one_benchmark() -> None:
     found = read("vllm_0.11_appended.jsonl")
-    assert [point.concurrency for point in found.points] == [16, 64, 128]
+    # The first is written as 512 tok/s of 256: 2 a second for 5.65 s each, 11.3 of its 16 seats, so the limit is not taken.
+    assert [point.concurrency for point in found.points] == pytest.approx([11.3067, 64, 128], rel=1e-4)
     assert said(found, "points") == ["3"]
 
 
@@ -154,7 +155,7 @@ def test_speculative_decoding_is_named() -> None:
 
 
 def test_tables_pasted_together_are_points_in_order() -> None:
-    assert [point.concurrency for point in read("sglang_0.5.6_tables.txt").points] == [1, 16, 100]
+    assert [point.concurrency for point in read("sglang_0.5.6_tables.txt").points] == [1, 14.09, 92.7]
     assert [point.tpot_ms for point in read("sglang_0.5.6_tables.txt").points] == [9.22, 53.25, 364.70]
 
 
@@ -201,7 +202,8 @@ def test_a_limit_bounds_what_a_request_rate_gives() -> None:
 
 
 def test_fewer_requests_than_the_limit_are_all_in_flight() -> None:
-    result = json.loads(log("vllm_0.11_result.json")) | {"max_concurrency": 1000}
+    result = json.loads(log("vllm_0.11_result.json")) | {"max_concurrency": 1000, "output_throughput": None}
+    del result["duration"], result["request_throughput"]
     found = read_benchmark(json.dumps(result))
     assert found.points[0].concurrency == 640
     assert said(found, "concurrency")[-1] == "fewer requests than the limit, so their number is taken"
@@ -213,6 +215,79 @@ def test_concurrency_that_cannot_be_worked_out_stays_open() -> None:
     assert "not stated and not to be worked out; state it to use the points" in said(found, "concurrency")
 
 
+def saved(**changes: object) -> str:
+    """A saved result of vLLM: 16 seats, 160 requests of 1,024 tokens in and 256 out."""
+    plain = {
+        "backend": "vllm", "max_concurrency": 16, "request_rate": "inf", "duration": 100.0, "completed": 160,
+        "output_throughput": 1240.0, "total_input_tokens": 163_840, "total_output_tokens": 40_960, "mean_ttft_ms": 90.0,
+        "mean_tpot_ms": 12.5,
+    }  # fmt: skip
+    return json.dumps({key: value for key, value in {**plain, **changes}.items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    ("changes", "flight", "note"),
+    [
+        # The file's own mean, whatever the limit is.
+        ({"concurrency": 13.2}, 13.2, "mean over the run, as stated"),
+        # 1,240 / 256 = 4.84 1/s for 90 + 255 · 12.5 = 3,277.5 ms each: 15.9 of 16.
+        ({}, 16, "as the load generator holds it"),
+        # 409.6 / 256 = 1.6 1/s for 3.2775 s each.
+        (
+            {"output_throughput": 409.6}, 1.6 * 3.2775,
+            "fewer than the limit: requests a second × mean time of a request (Little's law)",
+        ),
+        # 4 1/s for 3.2 s each are 12.8, 0.8 of the limit; a stated time of a request counts before a derived one.
+        ({"output_throughput": 1024.0, "mean_e2el_ms": 3200.0}, 16, "as the load generator holds it"),
+        # Nothing to work it out from.
+        ({"output_throughput": 1240.0, "mean_ttft_ms": None}, 16, "as the load generator holds it"),
+        (
+            {"mean_ttft_ms": None, "request_rate": 4.0}, 16,
+            "the limit; requests arrive at a rate, so it need not be reached",
+        ),
+    ],
+)  # fmt: skip
+def test_a_limit_is_taken_only_where_nothing_says_that_fewer_were_in_flight(
+    changes: dict[str, object], flight: float, note: str
+) -> None:
+    found = read_benchmark(saved(**changes))
+    assert found.points[0].concurrency == pytest.approx(flight)
+    assert note in said(found, "concurrency")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        saved(mean_tpot_ms=None, median_tpot_ms=12.4),
+        "concurrency,isl,osl,tpot_median_ms,ttft_ms\n16,1024,256,12.4,90\n",
+        json.dumps({
+            "benchmarks": [{"args": {"strategy": {"type_": "concurrent", "streams": 16}}, "metrics": {
+                "inter_token_latency_ms": {"successful": {"median": 12.4}},
+                "time_to_first_token_ms": {"successful": {"mean": 80}},
+            }}],
+        }),
+    ],
+    ids=["vLLM", "template", "GuideLLM"],
+)  # fmt: skip
+def test_a_median_that_stands_in_is_called_one(text: str) -> None:
+    found = read_benchmark(text)
+    assert (found.points[0].tpot_ms, found.points[0].tpot_median_ms) == (None, 12.4)
+    assert "the median stands in, as no mean is stated" in said(found, "TPOT")
+    assert "mean, first token excluded" not in said(found, "TPOT")
+    assert said(found, "TTFT") == said(found, "times") == []
+
+
+def test_a_median_of_ttft_alone_is_called_one() -> None:
+    found = read_benchmark(saved(mean_ttft_ms=None, median_ttft_ms=88.0))
+    assert said(found, "TTFT") == ["the median stands in, as no mean is stated"]
+    assert said(found, "TPOT") == ["mean, first token excluded"]
+
+
+def test_a_gap_between_tokens_that_stands_in_is_not_called_a_mean_tpot() -> None:
+    found = read_benchmark("concurrency,itl_ms,ttft_ms\n16,12.5,90\n")
+    assert said(found, "TPOT") == ["not stated; the mean gap between tokens (ITL) stands in"]
+
+
 # --- time per output token ----------------------------------------------------------------------------
 
 
@@ -220,7 +295,8 @@ def test_llmperfs_own_latency_counts_the_first_token_and_is_not_used() -> None:
     """(1.1840654935 − 0.2538222914) s / (99.44 − 1) = 9.4499 ms; its own 11.93 ms is the time over all tokens."""
     found = read("llmperf_2023-08-31_summary.json")
     assert found.points[0].tpot_ms == pytest.approx(9.4499, rel=1e-4)
-    assert found.points[0].concurrency == 5
+    # 335.40 / 99.44 requests a second for 1.18407 s each: 3.99 of the 5 that LLMPerf may have in flight.
+    assert found.points[0].concurrency == pytest.approx(3.9937, rel=1e-4)
     assert found.ignored == ("LLMPerf's inter-token latency includes the first token and is not used.",)
 
 
@@ -305,6 +381,25 @@ def test_a_run_in_which_all_requests_failed_is_refused() -> None:
     assert refused(text) == ("line 1 = no request completed: a run in which every request failed holds no times")
 
 
+@pytest.mark.parametrize(("done", "kept"), [(1, False), (499, False), (500, True), (1000, True)])
+def test_a_run_of_which_less_than_half_completed_is_refused(done: int, kept: bool) -> None:
+    text = saved(completed=done, num_prompts=1000)
+    if kept:
+        assert read_benchmark(text).points[0].failed == 1000 - done
+    else:
+        assert refused(text) == f"line 1 = {done} of 1,000 requests completed: at least half must have, to be compared"
+
+
+def test_drafts_are_kept_apart_from_a_result_without() -> None:
+    assert not read_benchmark(saved()).drafted
+    assert not read_benchmark(saved(accept_length=0)).drafted
+    assert read_benchmark(saved(accept_length=2.9)).drafted
+    assert read_benchmark("concurrency,tpot_ms,spec,accept\n16,6,3,0.7\n").drafted
+    table = with_line(log("vllm_2026-08_e2el.txt"), "Mean TPOT (ms)", "6.0\nAcceptance length:   2.9")
+    assert read_benchmark(table).drafted
+    assert "all runs must be of one deployment" in refused(saved() + saved(accept_length=2.9))
+
+
 # --- the deployment -----------------------------------------------------------------------------------
 
 
@@ -327,13 +422,27 @@ def test_runs_of_two_models_or_layouts_are_refused() -> None:
     ("text", "kept"),
     [
         ("meta-llama/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),
-        ("qwen3:0.6b", "qwen3:0.6b"),
+        ("qwen3:0.6b", ""),
         ("/srv/eve/models/Qwen3-8B", "Qwen3-8B"),
         ("/cache/models--Qwen--Qwen3-8B/snapshots/0123456789abcdef0123456789abcdef01234567", "Qwen/Qwen3-8B"),
         ("C:\\models\\Qwen3-8B", "Qwen3-8B"),
         ("http://host:8000/v1", ""),
         ("10.1.2.3:8000/m", ""),
         ("eve@example.org", ""),
+        ("/srv/eve/models/eves-secret", ""),
+        ("/srv/carol.smith", ""),
+        ("gpu-node-7.corp.acme.com/llama", ""),
+        ("gpu7.local", ""),
+        ("gpu7.acme.de/llama", ""),
+        ("AKIAIOSFODNN7EXAMPLE", ""),
+        ("github_pat_11ABCDEFG0abc", ""),
+        ("glpat-xxxxxxxxxxxx", ""),
+        ("gsk_abcd1234", ""),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIi.abc", ""),
+        ("eve/hf_abcdefgh", ""),
+        ("eve/ghp_0123456789", ""),
+        ("a" * 97, ""),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mistralai/Mixtral-8x7B-Instruct-v0.1"),
         ("sk-abcdef", ""),
         ("llama-hf_0123456789abcdefABCD0123", ""),
         ("<b>model</b>", ""),
@@ -382,7 +491,7 @@ def test_a_text_without_its_last_part_is_refused_or_has_fewer_points(row: dict[s
         ("{" + '"a":{' * 30 + "}" * 31, "results = JSON nested too deep: at most 24 levels are read"),
         ("concurrency,tpot_ms\n", "results = a header without rows: one row a point is expected below it"),
         ("concurrency,tpot_ms\n8,20\n8", "line 3 = number of cells 1: the header names 2 columns"),
-        ("concurrency,tpot_ms\n8,fast\n", "line 2 = tpot_ms fast: a number is expected here"),
+        ("concurrency,tpot_ms\n8,fast\n", "line 2 = tpot_ms: a number is expected here"),
         ("concurrency,tpot_ms\n8,-1\n", "line 2 = tpot_ms -1: must be from 0 to 100,000,000 in milliseconds"),
         ("concurrency,tpot_ms\n8,1e400\n", "line 2 = tpot_ms 1e400: must be from 0 to 100,000,000 in milliseconds"),
         ("concurrency,tpot_ms\n8,nan\n", "line 2 = tpot_ms nan: must be from 0 to 100,000,000 in milliseconds"),
@@ -393,6 +502,59 @@ def test_a_text_without_its_last_part_is_refused_or_has_fewer_points(row: dict[s
 )  # fmt: skip
 def test_refusals_are_one_sentence(text: str, sentence: str) -> None:
     assert refused(text) == sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("concurrency,isl,osl,tpot_ms\n16,0,256,12.5\n", "isl 0"),
+        ("concurrency,isl,osl,tpot_ms\n16,1024,0.0,12.5\n", "osl 0.0"),
+        ("concurrency,isl,osl,tpot_ms,output_tok_s\n0,1024,256,12.5,1240\n", "concurrency 0"),
+    ],
+)
+def test_zero_in_a_row_that_a_person_wrote_is_refused_by_name(text: str, name: str) -> None:
+    assert refused(text) == f"line 2 = {name}: must be above 0; leave it empty if it is not known"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "concurrency,isl,osl,tpot_ms,tpot_ms\n16,1024,256,12.5,20\n",
+        "Concurrency,TTFT (ms),ITL (ms),itl (ms)\n1,90,12.5,20\n",
+    ],
+)
+def test_a_column_that_stands_twice_is_refused(text: str) -> None:
+    assert "one name over columns" in refused(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "concurrency,tpot_ms\n16,hunter2\n",
+        "concurrency,tpot_ms,gpu\n16,12.5,hunter2\n",
+        "concurrency,tpot_ms,tp\n16,12.5,hunter2\n",
+        "concurrency,tpot_ms,weights\n16,12.5,hunter2\n",
+        "concurrency,tpot_ms,model\n16,12.5,/srv/hunter2/models/x\n",
+        "concurrency,tpot_ms,hunter2\n16,12.5,1\n",
+        saved(output_throughput="hunter2"),
+        saved(completed="hunter2"),
+        json.dumps(
+            {"inter_token_latency": {"unit": "hunter2", "avg": 12.5}, "request_latency": {"unit": "ms", "avg": 1}}
+        ),
+    ],
+)
+def test_a_refusal_repeats_no_text_of_a_cell(text: str) -> None:
+    assert "hunter2" not in refused(text)
+
+
+def test_two_hundred_points_are_read_and_no_more() -> None:
+    rows = [f"{number},20" for number in range(1, 202)]
+    assert len(read_benchmark("\n".join(["concurrency,tpot_ms", *rows[:200]])).points) == 200
+    assert refused("\n".join(["concurrency,tpot_ms", *rows])) == "results = 201 rows: at most 200 are read"
+
+
+def test_one_request_is_singular() -> None:
+    assert said(read_benchmark("concurrency,tpot_ms\n1,12.5\n"), "concurrency")[0] == "1 request"
 
 
 def test_two_tools_in_one_text_are_refused() -> None:
@@ -442,8 +604,10 @@ def test_the_template_takes_every_field_of_a_point() -> None:
     assert found.points == (point,)
 
 
-def test_an_unknown_column_is_named() -> None:
-    assert "column speed" in refused("concurrency,speed,tpot_ms\n1,2,3\n")
+def test_an_unknown_column_is_counted_and_not_repeated() -> None:
+    said_of_it = refused("concurrency,hunter2,tpot_ms\n1,2,3\n")
+    assert "column 2" in said_of_it
+    assert "hunter2" not in said_of_it
 
 
 def test_what_is_said_exists_in_chinese() -> None:

@@ -77,6 +77,13 @@ def test_it_is_written_as_documented() -> None:
     assert found == {"calibration": RECORD}
 
 
+def test_drafts_are_written_where_there_were_any_and_older_tokens_had_none() -> None:
+    drafted = replace(MADE, subject=replace(MADE.subject, spec=True))
+    assert correction_in(encode_calibration(drafted)) == drafted
+    assert correction_in(written(spec=True)) == drafted
+    assert not correction_in(written()).subject.spec
+
+
 def test_a_model_of_ones_own_travels_with_its_calibration() -> None:
     own = Scenario(model="custom", x=encode_custom(CONFIG))
     tpot = outcome(own.with_(at_batch=8)).tpot_ms
@@ -136,7 +143,7 @@ def test_a_scenario_made_without_a_link_is_refused_where_it_is_resolved() -> Non
         {"band_low": 0.0}, {"band_low": 1.1}, {"band_high": 0.9}, {"band_high": 1e9},
         {"model": "<script>"}, {"model": "=cmd()"}, {"model": "../../etc/passwd"}, {"model": ""}, {"model": "a" * 99},
         {"gpu": None}, {"gpu": "H100"}, {"engine": "ollama"}, {"weights": "fp4"}, {"kv": "fp16"},
-        {"tp": 0}, {"tp": 5000}, {"tp": "4"}, {"note": "<b>"}, {"source": "x"},
+        {"tp": 0}, {"tp": 5000}, {"tp": "4"}, {"note": "<b>"}, {"source": "x"}, {"spec": 1}, {"spec": "true"},
     ],
 )  # fmt: skip
 def test_every_number_is_bounded_and_nothing_else_is_read(changes: dict[str, Any]) -> None:

@@ -53,6 +53,48 @@ def test_results_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["differs"] == []
 
 
+RESULT = {
+    "backend": "vllm", "model_id": "acme/finetune-9b", "max_concurrency": 16, "request_rate": "inf", "completed": 160,
+    "output_throughput": 1240.0, "total_input_tokens": 163_840, "total_output_tokens": 40_960, "mean_ttft_ms": 90.0,
+    "mean_tpot_ms": 12.5,
+}  # fmt: skip
+
+
+def written(folder: Path, **changes: object) -> str:
+    """The path of a saved result of vLLM with some of its figures changed."""
+    path = folder / "result.json"
+    path.write_text(json.dumps({**RESULT, **changes}), encoding="utf-8")
+    return str(path)
+
+
+def test_results_of_another_model_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    said = refused(capsys, "weights=fp8&tp=4", "--results", written(tmp_path, model_id="Qwen/Qwen3-32B"))
+    assert said.startswith("model = llama-3.1-70b: the results are of qwen3-32b: name the model in SCENARIO")
+
+
+def test_a_model_that_nobody_knows_is_a_difference_in_json_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found = json.loads(ran(capsys, "weights=fp8&tp=4", "--results", written(tmp_path), "--json"))
+    (differs,) = found["differs"]
+    assert (differs["field"], differs["stated"], differs["planned"]) == ("model", "acme/finetune-9b", "llama-3.1-70b")
+    assert found["assumed"] == []
+
+
+def test_results_that_no_calibration_meets_leave_no_link(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "falling.csv"
+    path.write_text("concurrency,isl,osl,tpot_ms\n1,1024,256,40\n16,1024,256,20\n128,1024,256,11\n", encoding="utf-8")
+    assert "TPOT does not fall with load" in refused(capsys, "weights=fp8&tp=4", "--results", str(path))
+    drafted = written(tmp_path, spec_decode_acceptance_length=2.9, mean_tpot_ms=6.0)
+    assert "set spec and accept" in refused(capsys, "weights=fp8&tp=4", "--results", drafted)
+    assert "state drafts" in refused(capsys, "weights=fp8&tp=4&spec=1", "--results", written(tmp_path))
+
+
+def test_a_service_of_several_replicas_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    text = ran(capsys, "weights=fp8&tp=4&qps=40", "--results", str(TEMPLATE))
+    assert "taken as one replica's" in text
+
+
 def test_a_log_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     text = ran(capsys, "model=qwen2.5-72b", "--log", str(START))
     assert "understood: start-up log of Qwen/Qwen2.5-72B-Instruct" in text

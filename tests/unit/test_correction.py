@@ -11,7 +11,8 @@ import pytest
 
 from planner import calibrate, from_link, to_link
 from planner.arithmetic import arithmetic
-from planner.calibrate.constants import Constants, Parts, constants_of, parts_of, retimed_setting, tpot_of
+from planner.calibrate.benchmarked import benchmarked, same_model
+from planner.calibrate.constants import Constants, Parts, constants_of, loads_among, parts_of, retimed_setting, tpot_of
 from planner.calibrate.correction import correction
 from planner.calibrate.report import fit_text, understood_text
 from planner.catalog.calibrated import band_after, calibrated
@@ -111,7 +112,7 @@ def test_noise_does_not_blow_up() -> None:
         assert predicted(fit.scenario, batch) == pytest.approx(predicted(BASE, batch), rel=0.12)
 
 
-@pytest.mark.parametrize("ratios", [(0.5, 1.5, 0.6), (3.0, 0.4, 2.0), (0.3, 0.3, 3.0), (4.0, 1.0, 0.3)])
+@pytest.mark.parametrize("ratios", [(0.7, 1.2, 0.8), (3.0, 2.4, 2.0), (0.3, 0.3, 0.5), (4.0, 3.0, 2.5)])
 def test_tpot_never_falls_with_the_batch(ratios: tuple[float, ...]) -> None:
     measured = [p for b, r in zip(LOADS, ratios, strict=True) for p in points(r, loads=(b,))]
     fit = correction(BASE, measured)
@@ -119,6 +120,66 @@ def test_tpot_never_falls_with_the_batch(ratios: tuple[float, ...]) -> None:
     assert all(a <= b * (1 + 1e-9) for a, b in itertools.pairwise(curve))
     assert 0.2 <= fit.correction.scale <= 5.0
     assert fit.correction.host_step >= 0.0
+
+
+@pytest.mark.parametrize(
+    ("ratios", "said"),
+    [
+        ((0.5, 1.5, 0.6), "leaves a median error of"),
+        ((0.3, 0.3, 3.0), "ends on the bounds of scale (0.2 to 5)"),
+        ((4.0, 1.0, 0.3), "TPOT does not fall with load"),
+        ((3.0, 0.4, 2.0), "TPOT does not fall with load"),
+    ],
+)
+def test_points_that_no_correction_meets_are_refused_in_a_sentence(ratios: tuple[float, ...], said: str) -> None:
+    found = fault(BASE, [p for b, r in zip(LOADS, ratios, strict=True) for p in points(r, loads=(b,))])
+    assert said in found
+    assert found.count(" = ") == 1
+
+
+def test_a_single_load_on_the_bounds_is_refused() -> None:
+    assert "ends on the bounds of scale (0.2 to 5)" in fault(BASE, points(4.98, loads=(16,)))
+    assert correction(BASE, points(4.9, loads=(16,))).correction.scale == pytest.approx(4.9, rel=1e-3)
+
+
+@pytest.mark.parametrize(("later", "kept"), [(0.81, True), (0.79, False)])
+def test_tpot_may_lie_a_fifth_below_that_of_a_lower_load(later: float, kept: bool) -> None:
+    measured = [Point(concurrency=1, tpot_ms=15.0), Point(concurrency=2, tpot_ms=15.0 * later)]
+    if kept:
+        assert correction(BASE, measured).correction.points == 2
+    else:
+        assert "at 2 requests: is 21% below point 1, 15.0 ms at 1 request: TPOT does not" in fault(BASE, measured)
+
+
+def test_lower_tpot_at_more_load_and_shorter_prompts_is_no_fall() -> None:
+    long = predicted(BASE, 8, isl=16_000)
+    short = predicted(BASE, 12, isl=500)
+    assert short < 0.8 * long
+    measured = [Point(concurrency=8, isl=16_000, tpot_ms=long), Point(concurrency=12, isl=500, tpot_ms=short)]
+    assert correction(BASE, measured).correction.scale == pytest.approx(1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("loads", "count"),
+    [
+        ((63, 64, 65), 1),
+        ((1, 2, 3), 3),
+        ((19, 20), 1),
+        ((18, 20), 2),
+        ((100, 104, 108, 112), 2),
+        ((64, 64), 1),
+        ((), 0),
+    ],
+)
+def test_loads_within_a_twentieth_are_one(loads: tuple[float, ...], count: int) -> None:
+    assert loads_among(loads) == count
+
+
+def test_three_points_of_nearly_one_load_give_a_scale_alone() -> None:
+    made = correction(
+        BASE, [*points(1.2, loads=(63,)), *points(1.3, loads=(64,)), *points(1.25, loads=(65,))]
+    ).correction
+    assert (made.host_step, made.interference, made.band) == (0.0, 1.0, band_after(1))
 
 
 def test_constants_by_hand() -> None:
@@ -175,8 +236,14 @@ def test_ttft_of_a_loaded_point_is_not_fitted() -> None:
     assert (fit.correction.ttft, fit.first_token) == (1.0, None)
 
 
-def test_a_ttft_out_of_all_proportion_is_followed_fivefold_only() -> None:
-    assert correction(BASE, [with_ttft(1, 100.0)]).correction.ttft == 5.0
+@pytest.mark.parametrize("factor", [100.0, 2.1, 0.45, 1e-3])
+def test_a_ttft_out_of_all_proportion_is_said_and_not_followed(factor: float) -> None:
+    fit = correction(BASE, [with_ttft(1, factor)])
+    plain = outcome(BASE.with_(at_batch=1)).ttft_ms
+    assert fit.correction.ttft == 1.0
+    assert outcome(fit.scenario.with_(at_batch=1)).ttft_ms == pytest.approx(plain, rel=1e-3)
+    assert f"{factor:.3g} times the predicted" in fit_text(fit)
+    assert "check its unit (ms or s) and whether requests queued" in fit_text(fit)
 
 
 # --- what is read ------------------------------------------------------------------------------------
@@ -215,7 +282,7 @@ def test_lengths_are_the_points_own() -> None:
         (Point(tpot_ms=20.0), "no concurrency"),
         (Point(concurrency=100_000, tpot_ms=20.0), "cache pool"),
         (Point(concurrency=1e11, tpot_ms=20.0), "outside"),
-        (Point(concurrency=8, osl=1, tpot_ms=20.0), "no TPOT there"),
+        (Point(concurrency=8, osl=1, tpot_ms=20.0), "one output token have no time per output token"),
         (Point(concurrency=8, isl=1e11, tpot_ms=20.0), "outside"),
     ],
 )
@@ -236,6 +303,85 @@ def test_points_of_one_load_must_agree() -> None:
     assert "point 2" in said
     assert "contradicts point 1" in said
     assert "speculative" in said
+
+
+def test_two_hundred_points_that_contradict_one_are_each_named_once() -> None:
+    with pytest.raises(InputError) as caught:
+        correction(BASE, [p for ratio in (0.8, 2.0) * 100 for p in points(ratio, loads=(16,))])
+    assert [each.field for each in caught.value.faults] == [f"point {number}" for number in range(2, 201, 2)]
+    assert "at most 200" in fault(BASE, points(loads=(16,)) * 201)
+
+
+# --- what is assumed ---------------------------------------------------------------------------------
+
+
+def test_replicas_of_a_sized_service_are_never_passed_over() -> None:
+    measured = points(1.1, loads=(16,))
+    assert correction(BASE, measured).assumed == ()
+    sized = BASE.with_(qps=60.0)
+    replicas = outcome(sized).replicas
+    assert replicas is not None
+    assert replicas > 1
+    (said,) = correction(sized, measured).assumed
+    assert f"The plan has {replicas:,.0f} replicas" in said
+    assert "taken as one replica's" in said
+    assert said in fit_text(correction(sized, measured))
+    (said,) = correction(BASE.with_(fix_replicas=2), points(loads=(32,))).assumed
+    assert "divided by fix_replicas = 2" in said
+
+
+def test_lengths_that_are_not_stated_are_said_to_be_the_scenarios() -> None:
+    known, unknown = points(1.1, loads=(16,))[0], Point(concurrency=16, tpot_ms=predicted(BASE, 16))
+    assert correction(BASE, [unknown]).assumed == (
+        "No point states input tokens a request: the scenario's 2,048 are assumed.",
+        "No point states output tokens a request: the scenario's 256 are assumed.",
+    )
+    assert "1 of 2 points do not state input" in correction(BASE, [known, unknown]).assumed[0]
+
+
+# --- drafts ------------------------------------------------------------------------------------------
+
+
+def test_drafts_of_results_and_scenario_must_agree() -> None:
+    plain = Benchmark("vllm bench serve", "", tuple(points(1.1, loads=(16,))))
+    assert benchmarked(BASE, plain).correction.scale == pytest.approx(1.1, rel=1e-4)
+    with pytest.raises(InputError, match="set spec and accept in the scenario"):
+        benchmarked(BASE, replace(plain, drafted=True))
+    drafting = BASE.with_(spec=3)
+    with pytest.raises(InputError, match="set spec = 0, or measure with drafts"):
+        benchmarked(drafting, plain)
+    point = Point(concurrency=16, isl=2048, osl=256, tpot_ms=1.1 * predicted(drafting, 16))
+    made = benchmarked(drafting, replace(plain, points=(point,), drafted=True)).correction
+    assert made.subject.spec
+    assert made.scale == pytest.approx(1.1, rel=1e-3)
+
+
+def test_a_calibration_with_drafts_is_not_applied_without_and_the_reverse() -> None:
+    drafting = BASE.with_(spec=3)
+    point = Point(concurrency=16, isl=2048, osl=256, tpot_ms=1.3 * predicted(drafting, 16))
+    with_drafts = calibrate(drafting, [point])
+    without = calibrate(BASE, points(1.3, loads=(16,)))
+    for made, spec in ((with_drafts, 0), (without, 3)):
+        here = made.with_(spec=spec, at_batch=16)
+        assert predicted(here, 16) == predicted(BASE.with_(spec=spec), 16)
+        assert "calibration_elsewhere" in codes(here)
+        (note,) = [each.text for each in plan_of(here).notes if each.code == "calibration_elsewhere"]
+        assert "without drafted tokens" in note
+        assert "and drafted tokens" in note
+    assert predicted(with_drafts, 16) == pytest.approx(1.3 * predicted(drafting, 16), rel=1e-3)
+    assert predicted(with_drafts.with_(spec=2), 16) > 1.2 * predicted(BASE.with_(spec=2), 16)
+
+
+def test_another_model_is_refused_and_a_name_of_ones_own_is_not() -> None:
+    with pytest.raises(
+        InputError, match=r"model = llama-3.1-70b: the results are of qwen3-32b: name the model in SCENARIO"
+    ):
+        same_model(BASE, Benchmark("AIPerf", "Qwen/Qwen3-32B", ()))
+    with pytest.raises(InputError, match="qwen3-32b"):
+        same_model(BASE, Benchmark("Headroom CSV", "", (), (("model", "qwen3-32b"),)))
+    same_model(BASE, Benchmark("AIPerf", "acme/finetune-9b", ()))
+    same_model(BASE, Benchmark("AIPerf", "meta-llama/Llama-3.1-70B-Instruct", ()))
+    same_model(BASE, Benchmark("AIPerf", "", ()))
 
 
 @pytest.mark.parametrize(("factor", "side"), [(1e-3, "below"), (1000.0, "above"), (0.19, "below"), (5.2, "above")])
@@ -382,6 +528,8 @@ def test_the_report_shows_before_after_and_the_link() -> None:
     assert "Point 2 is left out" in text
     assert "1 load measured" in text
     assert "three loads" in text
+    assert "-0.0%" not in text
+    assert "+0.0%" not in text
 
 
 def test_what_was_understood_is_listed_with_its_line() -> None:

@@ -195,8 +195,10 @@ def test_constants_are_counted() -> None:
     assert constants(correction(BASE, measured(16))) == 1
     assert constants(correction(BASE, measured(8, 16))) == 1
     assert constants(correction(BASE, measured(2, 16, 64))) == 3
-    first = Point(concurrency=1.0, tpot_ms=measured(1)[0].tpot_ms, ttft_ms=400.0)
+    first = Point(concurrency=1.0, tpot_ms=measured(1)[0].tpot_ms, ttft_ms=200.0)
     assert constants(correction(BASE, [first])) == 2
+    assert constants(correction(BASE, [replace(first, ttft_ms=4000.0)])) == 1, "a TTFT that is not followed"
+    assert constants(correction(BASE, measured(63, 64, 65))) == 1, "three points of one load"
     assert advice(correction(BASE, measured(2, 16, 64))) == ""
 
 
