@@ -24,7 +24,7 @@ from planner.serving.decode import Decoding
 from planner.serving.prefill import Prompt, prompt
 from planner.serving.speculative import Draft
 from planner.specs.accelerator import Accelerator, DefaultPrice, Price
-from planner.specs.correction import CALIBRATED, Subject, corrected
+from planner.specs.correction import CALIBRATED, Subject, Traffic, corrected
 from planner.specs.engine import Engine
 from planner.specs.model import ModelSpec
 from planner.specs.precision import CACHE
@@ -160,13 +160,18 @@ def clock_of(scenario: Scenario, gpu: Accelerator, engine_version: str | None = 
     plain = profile(scenario.profile, gpu, scenario.engine, engine_version=engine_version)
     if scenario.profile != CALIBRATED or scenario.x is None:
         return plain
-    return corrected(plain, correction_in(scenario.x), subject_of(scenario))
+    return corrected(plain, correction_in(scenario.x), subject_of(scenario), traffic_of(scenario))
 
 
 def subject_of(scenario: Scenario) -> Subject:
     """What a benchmark of this scenario measures."""
     s = scenario
     return Subject(s.model, s.gpu, s.engine, s.weights, s.kv, s.tp, s.pp, s.dp, s.ep)
+
+
+def traffic_of(scenario: Scenario) -> Traffic:
+    """What a benchmark of this scenario sends."""
+    return Traffic(scenario.isl, scenario.osl, scenario.prefill, scenario.prefix)
 
 
 def reclocked(setting: Setting, change: Callable[[Profile], Profile]) -> Setting:
