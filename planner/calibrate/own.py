@@ -10,6 +10,7 @@ from planner.calibrate.correction import Fit, correction
 from planner.calibrate.report import fit_text, understood_text
 from planner.errors import Fault, InputError
 from planner.logs.deployed import Apart, apart, as_stated, unknown_model
+from planner.logs.endings import UNREADY
 from planner.logs.explained import Difference, contradictions
 from planner.logs.explained_words import amount
 from planner.logs.read import decoded, read
@@ -57,6 +58,7 @@ def log(scenario: str, path: Path, *, as_json: bool = False) -> str:
         understood_text(reading),
         _apart_text(reading, differing),
         _terms(reading, found),
+        _unready(reading),
         f"as the log says: {link}",
     )
     return "\n\n".join(filter(None, blocks)) + "\n"
@@ -84,6 +86,11 @@ def _terms(start: StartUp, found: tuple[Difference, ...]) -> str:
     ]
     said = [f"{each.term}: {each.suggestion}" for each in found if each.suggestion]
     return "\n".join((table(HEADER, rows).rstrip(), *(["", *said] if said else [])))
+
+
+def _unready(start: StartUp) -> str:
+    """That the log stops before the engine was ready."""
+    return f"{UNREADY}: later lines may state other figures" if start.outcome == UNREADY else ""
 
 
 def _ratio(each: Difference) -> str:
