@@ -30,14 +30,14 @@ EVENTS: Final = (
 
 def outcome_of(log: Log) -> tuple[str, int]:
     """How the start ended and on which line; at line 0 that no line says so."""
-    return next(((word, line.number) for line, word in reversed(ends(log))), (UNREADY, 0))
+    return next(((word, log.lines[at].number) for at, word in reversed(ends(log))), (UNREADY, 0))
 
 
-def ends(log: Log) -> tuple[tuple[Line, str], ...]:
-    """Every line that ends a start or completes it, with how."""
+def ends(log: Log) -> tuple[tuple[int, str], ...]:
+    """Every place among the lines at which a start ends or is complete, with how."""
     present = [event for event in EVENTS if event[0].search(log.whole)]
-    told = ((line, _ending(line, present)) for line in (log.lines if present else ()))
-    return tuple((line, word) for line, word in told if word)
+    told = ((at, _ending(line, present)) for at, line in enumerate(log.lines if present else ()))
+    return tuple((at, word) for at, word in told if word)
 
 
 def _ending(line: Line, present: list[tuple[re.Pattern[str], str]]) -> str:

@@ -51,10 +51,11 @@ TWO: Final = "the text holds the start-ups of two engines or models: give one"
 
 @dataclass(frozen=True)
 class Printed:
-    """One configuration that a process printed: after which mark, what all processes share, which node's it is."""
+    """One configuration that a process printed: after which mark, at which place among the lines, what all processes
+    share, and which node's it is."""
 
     mark: str
-    line: Line
+    at: int
     shared: tuple[tuple[str, str], ...]
     node: tuple[str, ...]
 
@@ -65,15 +66,12 @@ def last_start(log: Log) -> tuple[Log, str]:
     A start begins after the line that completed or ended the one before.
     """
     known = _configurations(log)
-    ended = [line for line, _ in ends(log)]
-    again = [
-        here.line for before, here in _pairs(known) if before.shared == here.shared and _between(before, here, ended)
-    ]
+    ended = [at for at, _ in ends(log)]
+    again = [here for before, here in _pairs(known) if before.shared == here.shared and _between(before, here, ended)]
     if not again:
         return log, ""
-    at = log.lines.index(max(again, key=lambda line: line.number))
-    begin = max(log.lines.index(line) for line in ended if log.lines.index(line) < at) + 1
-    lines = log.lines[begin:]
+    last = max(here.at for here in again)
+    lines = log.lines[max(at for at in ended if at < last) + 1 :]
     said = "The engine was started again with the same configuration; only the last start is used."
     return Log(lines, "\n".join(line.text for line in lines)), said
 
@@ -94,16 +92,18 @@ def refuse_two(log: Log, engines: int) -> None:
 
 def _configurations(log: Log) -> tuple[Printed, ...]:
     marks = log.holding(MARKS)
-    told = ((line, mark) for line in log.lines if (mark := next((m for m in marks if m in line.text), None)))
-    return tuple(_printed(line, mark) for line, mark in told)
+    told = (
+        (at, line, next((m for m in marks if m in line.text), "")) for at, line in enumerate(log.lines if marks else ())
+    )
+    return tuple(_printed(at, line, mark) for at, line, mark in told if mark)
 
 
-def _printed(line: Line, mark: str) -> Printed:
+def _printed(at: int, line: Line, mark: str) -> Printed:
     found: dict[str, str] = {}
     for name, value in PAIR.findall(top_level(line.text.partition(mark)[2])):
         found.setdefault(name, value.strip("'\""))
     shared = tuple(sorted((name, value) for name, value in found.items() if name in IDENTITY))
-    return Printed(mark, line, shared, tuple(found.get(name, "") for name in NODE))
+    return Printed(mark, at, shared, tuple(found.get(name, "") for name in NODE))
 
 
 def _pairs(known: tuple[Printed, ...]) -> Iterator[tuple[Printed, Printed]]:
@@ -114,9 +114,9 @@ def _pairs(known: tuple[Printed, ...]) -> Iterator[tuple[Printed, Printed]]:
         yield from pairwise(same)
 
 
-def _between(before: Printed, here: Printed, ended: list[Line]) -> bool:
+def _between(before: Printed, here: Printed, ended: list[int]) -> bool:
     """Whether a start ended between two configurations."""
-    return any(before.line.number <= line.number <= here.line.number for line in ended)
+    return any(before.at <= at < here.at for at in ended)
 
 
 def _configured_twice(log: Log) -> bool:
