@@ -120,12 +120,16 @@ class Correction:
         return ", ".join(parts)
 
     @property
+    def count(self) -> str:
+        """How many points it was fitted to, in words."""
+        return f"{self.points:,} measured point{'s' if self.points > 1 else ''}"
+
+    @property
     def note(self) -> str:
         """What a reader of a corrected plan must know; whoever writes a link may write any figure into it."""
-        count = f"{self.points:,} measured point{'s' if self.points > 1 else ''}"
         errors = f"Median error of TPOT there: {self.before:.1%} before, {self.after:.1%} after."
         subject = f"{self.subject.words} ({self.subject.degrees})"
-        return f"Calibrated by {count} of {subject}, as the link states: {self.words}. {errors}"
+        return f"Calibrated by {self.count} of {subject}, as the link states: {self.words}. {errors}"
 
 
 def retimed(profile: Profile, scale: float, host_step: float, interference: float) -> Profile:
