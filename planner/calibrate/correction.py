@@ -16,7 +16,7 @@ from planner.catalog.calibration import correction_in, encode_calibration
 from planner.catalog.custom import decode_custom
 from planner.logs.readings import Point
 from planner.setting import resolve, subject_of, traffic_of
-from planner.specs.correction import CALIBRATED, Correction
+from planner.specs.correction import CALIBRATED, Correction, taken_over
 from planner.specs.scenario import Scenario
 from planner.variants import outcome
 
@@ -78,6 +78,16 @@ class Fit:
     points: tuple[Compared, ...]
     left_out: tuple[LeftOut, ...] = ()
     first_token: FirstToken | None = None
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """80 % band of measured over predicted TPOT of the scenario, which may be unlike what was measured."""
+        return resolve(self.scenario).profile.band
+
+    @property
+    def apart(self) -> str:
+        """In what the scenario is unlike what was measured; empty where it is like it."""
+        return taken_over(self.correction, subject_of(self.scenario), traffic_of(self.scenario))
 
 
 def calibrate(scenario: Scenario, points: Sequence[Point]) -> Scenario:

@@ -79,7 +79,8 @@ def _apart_text(reading: Reading, found: tuple[Apart, ...]) -> str:
 def _terms(start: StartUp, found: tuple[Difference, ...]) -> str:
     """Every term that both have, then what each difference suggests; what there is to say when there is none."""
     if not found:
-        return f"The log prints no memory term that the plan has too; it ended with: {start.outcome}."
+        ended = "" if start.outcome == UNREADY else f"; it ended with: {start.outcome}"
+        return f"The log prints no memory term that the plan has too{ended}."
     rows = [
         (each.term, amount(each.term, each.planned), amount(each.term, each.printed), _ratio(each), _verdict(each))
         for each in found
@@ -90,7 +91,9 @@ def _terms(start: StartUp, found: tuple[Difference, ...]) -> str:
 
 def _unready(start: StartUp) -> str:
     """That the log stops before the engine was ready."""
-    return f"{UNREADY}: later lines may state other figures" if start.outcome == UNREADY else ""
+    return (
+        f"{UNREADY[:1].upper()}{UNREADY[1:]}: later lines may state other figures." if start.outcome == UNREADY else ""
+    )
 
 
 def _ratio(each: Difference) -> str:

@@ -229,4 +229,4 @@ def _refused_record(error: ValidationError, x: str) -> InputError:
     """The refusal of a calibration by its first fault."""
     first = error.errors()[0]
     where = shown(first["loc"][0]) if first["loc"] else "calibration"
-    return refused(x, "x", f"{DAMAGED}: {where}: {shown(first['msg'].lower(), 200)}")
+    return refused(x, "x", f"{DAMAGED}: {where}: {shown(first['msg'].lower().removeprefix('value error, '), 200)}")

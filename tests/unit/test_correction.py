@@ -353,6 +353,10 @@ def test_points_of_other_lengths_than_the_plans_do_not_narrow_its_band() -> None
     fit = correction(BASE, long)
     assert resolve(fit.scenario).profile.band[0] == PLAIN_BAND[0] < band_after(3)[0]
     assert resolve(fit.scenario.with_(isl=8000)).profile.band == band_after(3)
+    low, high = fit.band
+    assert f"measured TPOT is {low:.3g} to {high:.3g} times" in fit_text(fit)
+    assert "2,048 input tokens (measured: 8,000)" in fit_text(fit)
+    assert "was not measured with" not in fit_text(correction(BASE, points(1.1, 3.0)))
 
 
 def test_the_textbook_is_not_touched() -> None:
