@@ -67,7 +67,7 @@ def looks_like_start_up(text: str) -> bool:
         log, _ = _whole(text)
     except InputError:
         return False
-    return _best(log) is not None
+    return _best(log, _all(log)) is not None
 
 
 def read_start_up(text: str) -> StartUp:
@@ -79,8 +79,9 @@ def read_start_up(text: str) -> StartUp:
     """
     whole, cut = _whole(text)
     log, again = last_start(whole)
-    refuse_two(log, sum(any(fact.name in OWN for fact in _heard(each, log).memory) for each in READERS))
-    best = _best(log)
+    heard = _all(log)
+    refuse_two(log, sum(any(fact.name in OWN for fact in each.memory) for each in heard))
+    best = _best(log, heard)
     if best is None:
         allowed = "must hold the lines of vLLM, SGLang or TensorRT-LLM about weights and cache; none was found"
         raise InputError((Fault("log", f"{len(log.lines):,} lines", allowed),))
@@ -111,9 +112,13 @@ def _told(line: Line) -> tuple[object, ...]:
     return (*found, known, model_name(log, known))
 
 
-def _best(log: Log) -> Heard | None:
+def _all(log: Log) -> tuple[Heard, ...]:
+    """What every reader makes of a text."""
+    return tuple(_heard(reader, log) for reader in READERS)
+
+
+def _best(log: Log, heard: tuple[Heard, ...]) -> Heard | None:
     """The reader that understands most memory facts; a failure alone counts for the engine whose lines are there."""
-    heard = [_heard(reader, log) for reader in READERS]
     best = max(heard, key=lambda each: (len(each.memory), each.signed))
     failed = best.signed and outcome_of(log)[0] not in (OK, UNREADY)
     return best if best.memory or failed else None
