@@ -8,8 +8,8 @@ from planner.doubts import Curve, doubts
 from planner.nearest import nearest_fit
 from planner.plan import Note, Plans
 from planner.rows import OVER_POOL, OVER_SEATS
-from planner.setting import Setting, subject_of
-from planner.specs.correction import CALIBRATED, not_applied, notes_of
+from planner.setting import Setting, subject_of, traffic_of
+from planner.specs.correction import CALIBRATED, TAKEN_OVER, not_applied, taken_over
 from planner.specs.scenario import Scenario
 from planner.technique_notes import technique_notes
 from planner.units import GIB
@@ -181,7 +181,11 @@ def _calibration(setting: Setting) -> list[Note]:
     if not made.subject.meets(here):
         return [Note("calibration_elsewhere", not_applied(made, here), "profile")]
     elsewhere = "Variants with another model, accelerator, engine or weight precision are not calibrated."
-    return [Note("calibrated", " ".join((*notes_of(made, here), elsewhere)), "profile")]
+    apart = taken_over(made, here, traffic_of(asked))
+    return [
+        Note("calibrated", f"{made.note} {elsewhere}", "profile"),
+        *([Note(TAKEN_OVER, apart, "profile")] if apart else []),
+    ]
 
 
 def _unused(setting: Setting) -> tuple[tuple[str, str, str, bool], ...]:

@@ -24,7 +24,7 @@ from planner.serving.decode import Decoding
 from planner.serving.prefill import Prompt, prompt
 from planner.serving.speculative import Draft
 from planner.specs.accelerator import Accelerator, DefaultPrice, Price
-from planner.specs.correction import CALIBRATED, Subject, corrected
+from planner.specs.correction import CALIBRATED, Correction, Subject, Traffic, corrected
 from planner.specs.engine import Engine
 from planner.specs.model import ModelSpec
 from planner.specs.precision import CACHE
@@ -160,13 +160,34 @@ def clock_of(scenario: Scenario, gpu: Accelerator, engine_version: str | None = 
     plain = profile(scenario.profile, gpu, scenario.engine, engine_version=engine_version)
     if scenario.profile != CALIBRATED or scenario.x is None:
         return plain
-    return corrected(plain, correction_in(scenario.x), subject_of(scenario))
+    return corrected(plain, correction_in(scenario.x), subject_of(scenario), traffic_of(scenario))
 
 
 def subject_of(scenario: Scenario) -> Subject:
     """What a benchmark of this scenario measures."""
     s = scenario
     return Subject(s.model, s.gpu, s.engine, s.weights, s.kv, s.tp, s.pp, s.dp, s.ep, s.spec > 0)
+
+
+def correction_of(scenario: Scenario, subject: Subject | None = None) -> Correction | None:
+    """The correction that a scenario carries, where it is used; None where it has none, or one for another subject.
+
+    Args:
+        scenario: what carries it.
+        subject: what it would be used on; None = what the scenario itself plans.
+
+    Raises:
+        InputError: when profile = custom and the scenario's token holds no calibration.
+    """
+    if scenario.profile != CALIBRATED or scenario.x is None:
+        return None
+    made = correction_in(scenario.x)
+    return made if made.subject.meets(subject or subject_of(scenario)) else None
+
+
+def traffic_of(scenario: Scenario) -> Traffic:
+    """What a benchmark of this scenario sends."""
+    return Traffic(scenario.isl, scenario.osl, scenario.prefill, scenario.prefix)
 
 
 def reclocked(setting: Setting, change: Callable[[Profile], Profile]) -> Setting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median_low
 from typing import Final
 
 import numpy as np
@@ -16,8 +17,8 @@ from planner.catalog.calibration import correction_in, encode_calibration
 from planner.catalog.custom import decode_custom
 from planner.errors import Fault, InputError
 from planner.logs.readings import Point
-from planner.setting import resolve, subject_of
-from planner.specs.correction import CALIBRATED, Correction
+from planner.setting import resolve, subject_of, traffic_of
+from planner.specs.correction import CALIBRATED, Correction, taken_over
 from planner.specs.scenario import Scenario
 from planner.variants import outcome
 
@@ -98,6 +99,16 @@ class Fit:
     first_token: FirstToken | None = None
     assumed: tuple[str, ...] = ()
 
+    @property
+    def band(self) -> tuple[float, float]:
+        """80 % band of measured over predicted TPOT of the scenario, which may be unlike what was measured."""
+        return resolve(self.scenario).profile.band
+
+    @property
+    def apart(self) -> str:
+        """In what the scenario is unlike what was measured; empty where it is like it."""
+        return taken_over(self.correction, subject_of(self.scenario), traffic_of(self.scenario))
+
 
 def calibrate(scenario: Scenario, points: Sequence[Point]) -> Scenario:
     """The scenario planned with a correction by measured points: profile = custom, and the correction in its token.
@@ -149,9 +160,12 @@ def _timed(base: Scenario, points: Sequence[Usable]) -> Correction:
     """The constants of TPOT."""
     parts = [parts_of(resolve(point.scenario), float(point.batch)) for point in points]
     found = constants_of(parts, [point.tpot_ms * 1e-3 for point in points], [float(p.batch) for p in points])
+    # Of several lengths one that was measured stands for all: between them there may be none.
+    lengths = {name: median_low(getattr(point.scenario, name) for point in points) for name in ("isl", "osl")}
     return Correction(
-        subject_of(base), found.scale, found.host_step, found.interference, points=len(points), band=(1.0, 1.0)
-    )
+        subject_of(base), found.scale, found.host_step, found.interference, points=len(points), band=(1.0, 1.0),
+        traffic=replace(traffic_of(base), **lengths),
+    )  # fmt: skip
 
 
 def _with(scenario: Scenario, made: Correction) -> Scenario:

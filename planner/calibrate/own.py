@@ -11,6 +11,7 @@ from planner.calibrate.correction import Fit
 from planner.calibrate.report import fit_text, understood_text
 from planner.errors import Fault, InputError
 from planner.logs.deployed import Apart, apart, as_stated, unknown_model
+from planner.logs.endings import UNREADY
 from planner.logs.explained import Difference, contradictions
 from planner.logs.explained_words import amount
 from planner.logs.read import decoded, read
@@ -60,6 +61,7 @@ def log(scenario: str, path: Path, *, as_json: bool = False) -> str:
         understood_text(reading),
         _apart_text(reading, differing),
         _terms(reading, found),
+        _unready(reading),
         f"as the log says: {link}",
     )
     return "\n\n".join(filter(None, blocks)) + "\n"
@@ -86,13 +88,21 @@ def _apart_text(reading: Reading, found: tuple[Apart, ...]) -> str:
 def _terms(start: StartUp, found: tuple[Difference, ...]) -> str:
     """Every term that both have, then what each difference suggests; what there is to say when there is none."""
     if not found:
-        return f"The log prints no memory term that the plan has too; it ended with: {start.outcome}."
+        ended = "" if start.outcome == UNREADY else f"; it ended with: {start.outcome}"
+        return f"The log prints no memory term that the plan has too{ended}."
     rows = [
         (each.term, amount(each.term, each.planned), amount(each.term, each.printed), _ratio(each), _verdict(each))
         for each in found
     ]
     said = [f"{each.term}: {each.suggestion}" for each in found if each.suggestion]
     return "\n".join((table(HEADER, rows).rstrip(), *(["", *said] if said else [])))
+
+
+def _unready(start: StartUp) -> str:
+    """That the log stops before the engine was ready."""
+    return (
+        f"{UNREADY[:1].upper()}{UNREADY[1:]}: later lines may state other figures." if start.outcome == UNREADY else ""
+    )
 
 
 def _ratio(each: Difference) -> str:

@@ -33,13 +33,14 @@ def _said(found: Understood) -> str:
 def fit_text(fit: Fit) -> str:
     """The correction, every point before and after, what was left out, and the link that plans with it."""
     made = fit.correction
-    low, high = made.band
+    low, high = fit.band
     blocks = (
         made.note,
         "TPOT, predicted without and with the calibration:\n" + table(HEADER, _rows(fit)).rstrip(),
         f"median error: {made.before:.1%} before, {made.after:.1%} after",
         *fit.assumed,
         f"80 % band from here on: measured TPOT is {low:.3g} to {high:.3g} times the prediction",
+        fit.apart,
         first_token_text(fit),
         *(f"Point {each.number} is left out: {each.reason}" for each in fit.left_out),
         advice(fit),

@@ -9,20 +9,34 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from planner.catalog.calibrated import band_after, sure_after
 from planner.catalog.packed import DECODE_LIMIT, packed, refused, unpacked
 from planner.errors import InputError
-from planner.specs.correction import Correction, Subject
-from planner.specs.fields import CachePrecision, Degree, EngineId, Identifier, WeightPrecision, shown
+from planner.specs.correction import Correction, Subject, Traffic, wider
+from planner.specs.fields import (
+    CachePrecision,
+    Degree,
+    EngineId,
+    Identifier,
+    PrefillMode,
+    Share,
+    Tokens,
+    WeightPrecision,
+    shown,
+)
 
 KEY: Final = "calibration"
 """What makes a token's text more than a config.json."""
 
 Factor = Annotated[float, Field(ge=0.2, le=5)]
 """How far a correction may move a time."""
+
+Error = Annotated[float, Field(ge=0, le=10)]
+"""A median error: points further than a factor of 5 from the plan are not fitted."""
 
 DAMAGED: Final = "the calibration in it is damaged"
 
@@ -53,15 +67,26 @@ class CalibrationRecord(BaseModel):
     host_step_ms: Annotated[float, Field(ge=0, le=10_000)]
     interference: Annotated[float, Field(ge=0.1, le=10)]
     ttft: Factor
-    points: Annotated[int, Field(ge=1, le=10_000)]
-    before: Annotated[float, Field(ge=0, le=100)]
-    after: Annotated[float, Field(ge=0, le=100)]
-    band_low: Annotated[float, Field(ge=0.01, le=1)]
-    band_high: Annotated[float, Field(ge=1, le=100)]
-    sure: Annotated[float, Field(ge=0.01, le=100)] | None = None
+    points: Annotated[int, Field(ge=1, le=1_000)]
+    before: Error
+    after: Error
+    band_low: Annotated[float, Field(ge=0.01, le=1)] = 1.0
+    band_high: Annotated[float, Field(ge=1, le=100)] = 1.0
+    sure: Annotated[float, Field(ge=1, le=100)] | None = None
+    isl: Tokens | None = None
+    osl: Tokens | None = None
+    prefill: PrefillMode | None = None
+    prefix: Share = 0.0
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        """What four cases in five stay below lies inside of the band."""
+        if self.sure is not None and self.sure > self.band_high:
+            raise ValueError("sure must be at most band_high")
+        return self
 
     def as_correction(self) -> Correction:
-        """The same in SI."""
+        """The same in SI, with a band no narrower than public curves allow with so many points."""
         return Correction(
             subject=Subject(
                 self.model, self.gpu, self.engine, self.weights, self.kv, self.tp, self.pp, self.dp, self.ep, self.spec
@@ -73,9 +98,17 @@ class CalibrationRecord(BaseModel):
             points=self.points,
             before=self.before,
             after=self.after,
-            band=(self.band_low, self.band_high),
-            sure=self.sure,
+            band=wider((self.band_low, self.band_high), band_after(self.points)),
+            sure=None if self.sure is None else max(self.sure, sure_after(self.points)),
+            traffic=self.traffic,
         )
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """What was sent; None where a calibration of before does not state it."""
+        if self.isl is None or self.osl is None or self.prefill is None:
+            return None
+        return Traffic(self.isl, self.osl, self.prefill, self.prefix)
 
 
 @dataclass(frozen=True)
@@ -111,7 +144,7 @@ def _spelled(correction: Correction) -> dict[str, Any]:
     }  # fmt: skip
     if correction.sure is not None:
         numbers["sure"] = correction.sure
-    subject = dict(vars(correction.subject))
+    subject = {**vars(correction.subject), **(vars(correction.traffic) if correction.traffic else {})}
     if not subject["spec"]:  # without drafts, as every token was before
         del subject["spec"]
     return {**subject, **{name: float(f"{value:.5g}") for name, value in numbers.items()}, "points": correction.points}
@@ -199,4 +232,4 @@ def _refused_record(error: ValidationError, x: str) -> InputError:
     """The refusal of a calibration by its first fault."""
     first = error.errors()[0]
     where = shown(first["loc"][0]) if first["loc"] else "calibration"
-    return refused(x, "x", f"{DAMAGED}: {where}: {shown(first['msg'].lower(), 200)}")
+    return refused(x, "x", f"{DAMAGED}: {where}: {shown(first['msg'].lower().removeprefix('value error, '), 200)}")

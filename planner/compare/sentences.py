@@ -24,6 +24,7 @@ from planner.compare.quantities import (
     stands,
 )
 from planner.plan import Plan
+from planner.setting import correction_of
 from planner.units import show
 
 MEANING: Final = (
@@ -95,12 +96,28 @@ def _fastest(plans: Sequence[Plan]) -> str:
 
 
 def sentences(plans: Sequence[Plan], against: int) -> tuple[str, ...]:
-    """Every other plan against one of them; where a plan does not stand, why, and no ratio."""
+    """Every other plan against one of them; where a plan does not stand, why, and no ratio.
+
+    Before them: which plans are calibrated, where not all are.
+    """
     fallen = tuple(_fallen(plans, at) for at in range(len(plans)) if not stands(plans[at]))
     if not stands(plans[against]):
-        return fallen
+        return (*_calibrated(plans), *fallen)
     others = (at for at in range(len(plans)) if at != against and stands(plans[at]))
-    return (*(" ".join(_held(plans, at, against)) for at in others), *fallen)
+    return (*_calibrated(plans), *(" ".join(_held(plans, at, against)) for at in others), *fallen)
+
+
+def _calibrated(plans: Sequence[Plan]) -> Iterator[str]:
+    """That a calibrated plan stands beside one that is not; nothing where they are alike."""
+    made = dict(zip(LETTERS, (correction_of(plan.scenario) for plan in plans), strict=False))
+    own = [f"{name} is calibrated by {by.count}" for name, by in made.items() if by is not None]
+    plain = [name for name, by in made.items() if by is None]
+    if own and plain:
+        verb = "is" if len(plain) == 1 else "are"
+        yield (
+            f"{listed(own)}, {listed(plain)} {verb} not: a measurement is held against a prediction, so what sets them apart "
+            "may be the calibration."
+        )
 
 
 def _fallen(plans: Sequence[Plan], at: int) -> str:

@@ -83,6 +83,15 @@ def _under(name: str) -> str:
     return name.replace("-", "_")
 
 
+def unclosed(line: Line) -> bool:
+    """Whether a line begins a configuration in brackets and ends within it."""
+    mark = next((mark for mark in MARKS if mark in line.text), None)
+    if mark is None:
+        return False
+    inner = line.text[line.text.index(mark) :]
+    return any(inner.count(opening) > inner.count(closing) for opening, closing in ("()", "{}", "[]"))
+
+
 def top_level(text: str) -> str:
     """A configuration without what its values hold in brackets, up to the bracket that closes it.
 

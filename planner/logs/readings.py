@@ -86,7 +86,8 @@ class StartUp:
         model: model as the text names it; empty = not stated.
         stated: scenario fields that the text states (tp, pp, dp, ep, kv, weights, util, max_len, max_seqs, ...).
         memory: memory facts [B, tokens, sequences]; the tightest rank's where several print one.
-        outcome: `ok` or what ended it, in a word (`out of memory`, `no room for a cache`, `length above the cache`).
+        outcome: `ok` where a line says that the engine was ready, what ended it in a word (`out of memory`, `no room for a
+            cache`, `length above the cache`), or `readiness not reached in this text`.
         understood, ignored: as for benchmarks. Names, hosts, paths, addresses and tokens are never kept.
     """
 

@@ -7,39 +7,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from planner.errors import Fault, InputError
 from planner.logs import startup_sglang, startup_trtllm, startup_vllm
-from planner.logs.arguments import settings
+from planner.logs.arguments import settings, unclosed
+from planner.logs.endings import NO_ROOM, OK, UNREADY, outcome_of
 from planner.logs.facts import Fact, Found, Rule, search
-from planner.logs.lines import Log, log_of
+from planner.logs.lines import Line, Log, log_of
 from planner.logs.readings import MemoryTerm, StartUp, Understood
-from planner.logs.stated import Configuration, configuration
+from planner.logs.starts import last_start, refuse_two
+from planner.logs.stated import Configuration, configuration, model_name
 from planner.specs.spelling import spell
 from planner.units import GIB
 
-OK: Final = "ok"
-OUT_OF_MEMORY: Final = "out of memory"
-NO_ROOM: Final = "no room for a cache"
-TOO_LONG: Final = "length above the cache"
-TAKEN: Final = "memory taken before the start"
-
-EVENTS: Final = (
-    (re.compile(r"No available memory|try to increase --mem-fraction-static"), NO_ROOM),
-    (re.compile(r"leave no GPU memory for the KV cache"), NO_ROOM),
-    (
-        re.compile(r"KV cache is needed|that can be stored in KV cache|must be large enough to process at least"),
-        TOO_LONG,
-    ),
-    (re.compile(r"less than desired GPU memory utilization"), TAKEN),
-    (re.compile(r"(?<![-A-Za-z])out of memory|OutOfMemoryError"), OUT_OF_MEMORY),
-    (re.compile(r"Application startup complete|ready to roll|ready to serve|init engine \(profile"), OK),
-)
-"""What ends a start, or completes it; the last one in the text counts. Checked in this order within a line."""
-
 VERSION: Final = re.compile(r"v?([0-9]{1,3}(?:\.[0-9]{1,10}){1,3}(?:[.\-]?(?:rc|post|dev|a|b)[0-9]{1,10}){0,2})")
+
+OWN: Final = ("weights_bytes", "kv_pool_bytes", "kv_capacity_tokens")
+"""Memory facts whose phrases only one engine prints; an allocator's are everybody's."""
+
+CUT: Final = "The last line may be cut: it is not used."
 
 WIDE_RANKS: Final = 1.2
 """Ratio of the largest to the smallest pool above which a reader is told that they differ."""
@@ -76,31 +64,63 @@ class Heard:
 def looks_like_start_up(text: str) -> bool:
     """Whether a text holds an engine's statement about memory, or its failure to start; never raises."""
     try:
-        log = log_of(text)
+        log, _ = _whole(text)
     except InputError:
         return False
-    return _best(log) is not None
+    return _best(log, _all(log)) is not None
 
 
 def read_start_up(text: str) -> StartUp:
     """What an engine printed while it started.
 
     Raises:
-        InputError: when the text is too long, or says nothing about memory that is understood.
+        InputError: when the text is too long, holds two starts that are not alike, or says nothing about memory that is
+            understood.
     """
-    log = log_of(text)
-    best = _best(log)
+    whole, cut = _whole(text)
+    log, again = last_start(whole)
+    heard = _all(log)
+    refuse_two(log, sum(any(fact.name in OWN for fact in each.memory) for each in heard))
+    best = _best(log, heard)
     if best is None:
         allowed = "must hold the lines of vLLM, SGLang or TensorRT-LLM about weights and cache; none was found"
         raise InputError((Fault("log", f"{len(log.lines):,} lines", allowed),))
-    return _start_up(best, log)
+    return _start_up(best, log, tuple(filter(None, (cut, again))))
 
 
-def _best(log: Log) -> Heard | None:
+def _whole(text: str) -> tuple[Log, str]:
+    """The lines of a text without a last one that may be cut within what it states, and the sentence that says so.
+
+    Such a line has no end, and would state something else with one more digit, or its configuration is not closed.
+    """
+    log = log_of(text)
+    if not log.lines or text.endswith(("\n", "\r")) or log.lines[-1].number <= text.count("\n"):
+        return log, ""
+    last = log.lines[-1]
+    more = replace(last, text=f"{last.text.rstrip(' ')}0")
+    if not unclosed(last) and _told(last) == _told(more):
+        return log, ""
+    lines = log.lines[:-1]
+    return Log(lines, "\n".join(line.text for line in lines)), CUT
+
+
+def _told(line: Line) -> tuple[object, ...]:
+    """Everything that any reader finds in one line."""
+    log = Log((line,), line.text)
+    found = tuple(search(reader.rules, log) for reader in READERS)
+    known = settings(log)
+    return (*found, known, model_name(log, known))
+
+
+def _all(log: Log) -> tuple[Heard, ...]:
+    """What every reader makes of a text."""
+    return tuple(_heard(reader, log) for reader in READERS)
+
+
+def _best(log: Log, heard: tuple[Heard, ...]) -> Heard | None:
     """The reader that understands most memory facts; a failure alone counts for the engine whose lines are there."""
-    heard = [_heard(reader, log) for reader in READERS]
     best = max(heard, key=lambda each: (len(each.memory), each.signed))
-    failed = best.signed and _outcome(log)[0] != OK
+    failed = best.signed and outcome_of(log)[0] not in (OK, UNREADY)
     return best if best.memory or failed else None
 
 
@@ -110,7 +130,7 @@ def _heard(reader: Reader, log: Log) -> Heard:
     return Heard(reader, found, reader.memory(found), signed)
 
 
-def _start_up(best: Heard, log: Log) -> StartUp:
+def _start_up(best: Heard, log: Log, said: tuple[str, ...]) -> StartUp:
     engine = "vllm-ascend" if best.reader.engine == "vllm" and startup_vllm.ascend(best.found) else best.reader.engine
     told = configuration(engine, log, best.found, settings(log))
     outcome, at = _ended(best, log)
@@ -122,25 +142,15 @@ def _start_up(best: Heard, log: Log) -> StartUp:
         memory=tuple((cast(MemoryTerm, fact.name), fact.value) for fact in best.memory),
         outcome=outcome,
         understood=_understood(best, told, outcome, at),
-        ignored=(*told.ignored, *_unused(best, log)),
+        ignored=(*said, *told.ignored, *_unused(best, log)),
     )
 
 
 def _ended(best: Heard, log: Log) -> tuple[str, int]:
-    """As `_outcome`; a pool below zero ends a start, whether or not the text goes on to say so."""
-    outcome, at = _outcome(log)
+    """As `outcome_of`; a pool below zero ends a start, whether or not the text goes on to say so."""
+    outcome, at = outcome_of(log)
     pool = next((fact for fact in best.memory if fact.name == "kv_pool_bytes" and fact.value <= 0.0), None)
-    return (NO_ROOM, pool.line) if pool is not None and outcome == OK else (outcome, at)
-
-
-def _outcome(log: Log) -> tuple[str, int]:
-    """How the start ended and on which line; `ok` at line 0 when nothing says otherwise."""
-    present = [event for event in EVENTS if event[0].search(log.whole)]
-    for line in reversed(log.lines) if present else ():
-        for pattern, outcome in present:
-            if pattern.search(line.text):
-                return outcome, line.number
-    return OK, 0
+    return (NO_ROOM, pool.line) if pool is not None and outcome in (OK, UNREADY) else (outcome, at)
 
 
 def _version(found: Found) -> str:

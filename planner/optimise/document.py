@@ -12,6 +12,7 @@ from urllib.parse import quote
 from planner.catalog.version import catalogue_version
 from planner.export import Json, document, to_csv
 from planner.optimise.answer import Answer, Choice, FrontPoint
+from planner.optimise.calibrated import calibration_words
 from planner.optimise.question import Question
 from planner.optimise.search import OnProgress
 from planner.optimise.shadow import Relaxation, relaxations
@@ -59,6 +60,7 @@ def answered(answer: Answer, start: str = "", base: str = "") -> Mapping[str, Js
     """What `answer_json` writes."""
     return {
         "question": _question(answer.question),
+        "calibration": calibration_words(answer.question),
         "plans": [_choice(choice, start) for choice in answer.best],
         "front": [_point(point, start) for point in answer.front],
         "candidates": answer.candidates,

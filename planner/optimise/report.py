@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from typing import Final, TextIO
 
 from planner.optimise.answer import Answer, Choice, Progress
+from planner.optimise.calibrated import calibration_mark, calibration_words
 from planner.optimise.question import LIMITED, MOST_GPUS, OBJECTIVES, Question
 from planner.optimise.search import OnProgress
 from planner.optimise.shadow import relaxations
@@ -90,12 +91,13 @@ def headline(answer: Answer, winner: Choice) -> str:
     else:
         value = significant(winner.value) if objective == "goodput_tok_s" else show(winner.value, unit_of(objective))
     other = answer.second
-    said = f"{winner.kind} {SAID[objective].format(value)}."
+    said = f"{winner.kind}{calibration_mark(answer.question, winner.scenario)} {SAID[objective].format(value)}."
     if other is None or not winner.value:
         return said
     behind = (other.value / winner.value - 1) * 100
     much = "the same" if abs(behind) < SAME else f"{behind:+.1f} %"
-    return f"{said} Next of another kind: {other.kind}, {much}."
+    mark = calibration_mark(answer.question, other.scenario)
+    return f"{said} Next of another kind: {other.kind}{mark}, {much}."
 
 
 def infeasible(question: Question) -> str:
@@ -108,7 +110,8 @@ def infeasible(question: Question) -> str:
 def _answered(answer: Answer) -> str:
     """The winner in a sentence and the table of the best."""
     rows = [_row(rank, choice) for rank, choice in enumerate(answer.best, start=1)]
-    return f"{headline(answer, answer.best[0])}\n\n{table(HEADER, rows)}\nlinks\n" + "\n".join(
+    head = "\n".join(filter(None, (headline(answer, answer.best[0]), calibration_words(answer.question))))
+    return f"{head}\n\n{table(HEADER, rows)}\nlinks\n" + "\n".join(
         f"  {rank}  {to_link(pinned(choice.scenario))}" for rank, choice in enumerate(answer.best, start=1)
     )
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from planner.confidence import Span, band, doubted, rate_band
 from planner.plan import Plan
-from planner.specs.correction import CALIBRATED
+from planner.specs.correction import TAKEN_OVER
 from planner.ui.text import language
 from planner.units import show, unit_of, whole
 
@@ -138,4 +138,5 @@ def _surest(plan: Plan) -> str:
 
 def grounds(plan: Plan) -> str:
     """What the bands were taken from."""
-    return word("calibrated" if plan.scenario.profile == CALIBRATED else "said")
+    codes = {note.code for note in plan.notes}
+    return word("calibrated" if "calibrated" in codes and TAKEN_OVER not in codes else "said")

@@ -189,9 +189,9 @@ def described(plan: Plan) -> str:
 
 
 def served(plan: Plan) -> str:
-    """What a plan serves, in a few words: model, lengths, speeds."""
-    s = plan.scenario
-    return f"{resolve(s).model.name} · {s.isl:,} in, {s.osl:,} out · {s.profile} speeds"
+    """What a plan serves, in a few words: model, lengths, and the speeds that it uses, a calibration's only where it applies."""
+    s, used = plan.scenario, resolve(plan.scenario)
+    return f"{used.model.name} · {s.isl:,} in, {s.osl:,} out · {used.profile.id} speeds"
 
 
 def ranks(found: Comparison, quantity: Quantity) -> str:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from planner.compare.link import spelled
 from planner.optimise.answer import Answer, FrontPoint
+from planner.optimise.calibrated import calibration_words
 from planner.specs.scenario import Scenario
 from planner.ui import optimise_chart, optimise_data, show
 from planner.ui import optimise_sentences as sentences
@@ -90,6 +91,8 @@ def under_headline(answer: Answer, mine: Scenario) -> None:
         return
     said, own = (escape(show.typeset(text)) for text in (sentences.layout(winner), sentences.own_plan(answer, mine)))
     st.html(f'<p style="margin:0">{said} {links(winner.scenario, winner.kind, mine)}. {own}</p>')
+    if apart := calibration_words(answer.question):
+        st.warning(show.plain(apart), icon=":material/tune:")
 
 
 def front(answer: Answer, mine: Scenario) -> None:

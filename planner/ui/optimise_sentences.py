@@ -6,6 +6,7 @@ from typing import Final
 
 from planner.catalog.accelerators import accelerator
 from planner.optimise.answer import Answer, Choice, Progress
+from planner.optimise.calibrated import calibration_mark
 from planner.optimise.question import Objective, Question
 from planner.optimise.words import PRECISIONS, layout_words
 from planner.specs.scenario import Scenario
@@ -34,7 +35,8 @@ def headline(answer: Answer) -> str:
     winner, objective = answer.winner, answer.question.objective
     if winner is None:
         return word("infeasible", gpus=show(answer.question.max_gpus, "GPUs"))
-    said = {"lead": word(f"lead_{objective}"), "machine": machine(winner), "value": _value(winner, objective)}
+    runs = machine(winner) + calibration_mark(answer.question, winner.scenario)
+    said = {"lead": word(f"lead_{objective}"), "machine": runs, "value": _value(winner, objective)}
     return word("headline", next=_next(answer, winner), **said)
 
 

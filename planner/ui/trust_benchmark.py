@@ -78,7 +78,7 @@ def finding(fit: Fit) -> str:
     if len(fit.points) > 1:
         counts = {"constants": counted("constant", constants(fit)), "points": counted("point", len(fit.points))}
         return word("found", before=before, after=after, **counts)
-    low, high = (f"×{factor:.2f}" for factor in made.band)
+    low, high = (f"×{factor:.2f}" for factor in fit.band)
     return word("found_one", before=before, rest=word("rest", low=low, high=high))
 
 
@@ -92,7 +92,7 @@ def _before_and_after(fit: Fit) -> None:
     show.lines([
         *(word("left_out", number=str(each.number), reason=each.reason) for each in fit.left_out),
         *fit.assumed,
-        *filter(None, (advice(fit), first_token_text(fit))),
+        *filter(None, (fit.apart, advice(fit), first_token_text(fit))),
     ])  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from planner.logs.benchmarks import FORMATS, template_csv
 from planner.logs.example import example_csv
 from planner.logs.read import ENGINES, decoded, read
 from planner.logs.readings import Benchmark, Reading, Understood
-from planner.setting import subject_of
-from planner.specs.correction import CALIBRATED, not_applied
+from planner.setting import subject_of, traffic_of
+from planner.specs.correction import CALIBRATED, not_applied, notes_of
 from planner.specs.scenario import Scenario
 from planner.ui import show, state, trust_benchmark, trust_start_up
 from planner.ui.text import language
@@ -163,7 +163,8 @@ def _active(scenario: Scenario) -> None:
     except HeadroomError:
         return
     with show.card(word("active"), "card_calibrated"):
-        show.finding(made.note if made.subject.meets(here) else not_applied(made, here))
+        used = " ".join(notes_of(made, here, traffic_of(scenario)))
+        show.finding(used if made.subject.meets(here) else not_applied(made, here))
         st.button(
             word("back"), key="_calibrate_back", icon=":material/undo:", on_click=state.restore,
             args=(measured(scenario),),

@@ -9,10 +9,10 @@ import streamlit as st
 
 from planner.errors import HeadroomError
 from planner.logs.deployed import SUBJECT, Apart, apart, unknown_model
+from planner.logs.endings import OK, UNREADY
 from planner.logs.explained import Difference, contradictions
 from planner.logs.explained_words import amount
 from planner.logs.readings import StartUp
-from planner.logs.startup import OK
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 from planner.ui import show, trust_apart
@@ -60,7 +60,7 @@ def _apart(start: StartUp, scenario: Scenario) -> tuple[Apart, ...]:
 
 def finding(start: StartUp, found: tuple[Difference, ...]) -> str:
     """How many terms differ, which, and how the start ended if it failed."""
-    ended = "" if start.outcome == OK else f" {word('ended', outcome=start.outcome)}"
+    ended = _ended(start.outcome)
     differing = [name_of(each.term) for each in found if not each.agrees]
     if not found:
         return word("no_terms") + ended
@@ -69,6 +69,13 @@ def finding(start: StartUp, found: tuple[Difference, ...]) -> str:
         return said + ended
     said = word("differ", count=str(len(differing)), all=str(len(found)), terms=", ".join(differing))
     return said + ended
+
+
+def _ended(outcome: str) -> str:
+    """How the start ended, where it did not end well or the text does not say."""
+    if outcome == OK:
+        return ""
+    return f" {word('unready') if outcome == UNREADY else word('ended', outcome=outcome)}"
 
 
 def _terms(found: tuple[Difference, ...]) -> None:

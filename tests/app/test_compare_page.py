@@ -10,11 +10,13 @@ import pytest
 import vl_convert
 from streamlit.testing.v1 import AppTest
 
+from planner.calibrate.correction import calibrate
 from planner.catalog.scenarios import load_preset
 from planner.compare import comparison, comparison_link
 from planner.compare.link import LETTERS, spelled
 from planner.compare.quantities import DOLLARS
 from planner.confidence import BAND_FIELDS
+from planner.logs.readings import Point
 from planner.plan import PLAN_FIELDS
 from planner.share import PAGE_PARAMETERS, pinned
 from planner.specs.scenario import SCENARIO_FIELDS, Scenario
@@ -443,3 +445,13 @@ def test_a_bar_of_a_plan_that_does_not_stand_says_so() -> None:
     assert [row["value"] > 0 for row in bars] == [True, False, False]
     assert [row["label"] for row in bars[1:]] == ["● A  Does not fit in memory", "▲ C  No such layout"]
     assert [row["plan"] for row in compare_data.bars(comparison(ARTICLE), DOLLARS)["bars"].to_pylist()] == list("CBDA")
+
+
+def test_only_the_plan_that_a_calibration_holds_for_has_custom_speeds() -> None:
+    made = calibrate(PAIR[0], [Point(concurrency=16, tpot_ms=12.0)])
+    at = opened({"plans": spelled((made, made.with_(gpu="h200-sxm"), PAIR[1]))})
+    captions = [read(each.value) for each in at.caption]
+    assert [text.rpartition("· ")[2] for text in captions if text.endswith("speeds")] == [
+        "custom speeds", "measured speeds", "measured speeds",
+    ]  # fmt: skip
+    assert "A is calibrated by 1 measured point, B and C are not" in said(at)

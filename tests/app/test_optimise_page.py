@@ -10,10 +10,12 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from planner.calibrate.correction import calibrate
+from planner.logs.readings import Point
 from planner.optimise.answer import Answer, Choice
 from planner.optimise.question import Question
 from planner.optimise.shadow import Relaxation
-from planner.share import from_link
+from planner.share import from_link, to_link
 from planner.single import plan_of
 from planner.ui import optimise_run, optimise_tasks
 from planner.ui.jobs import MOST_JOBS, Workshop
@@ -394,3 +396,12 @@ def test_the_question_of_the_page_is_the_question_of_the_address() -> None:
     (asked, answer) = at.session_state["_search_last"]
     assert asked == Question(scenario=from_link(HALF), accelerators=("h100-sxm", "h200-sxm"))
     assert answer.question == asked
+
+
+def test_which_accelerators_are_calibrated_is_said_below_the_winner() -> None:
+    made = calibrate(from_link(HALF), [Point(concurrency=16, tpot_ms=12.0)]).with_(at_batch=None)
+    at = searched(f"{to_link(made).removeprefix('?')}&accelerators=h100-sxm,h200-sxm")
+    warned = [read(each.value) for each in at.warning]
+    assert any("H100 SXM 80 GB is calibrated by 1 measured point, H200 SXM 141 GB is not" in text for text in warned)
+    mark = "not calibrated" if " × H200" in heading(at) else "calibrated"
+    assert f", FP8 ({mark}): " in heading(at)

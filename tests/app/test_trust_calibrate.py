@@ -270,6 +270,19 @@ def test_a_start_that_failed_says_how() -> None:
     assert "The start ended with: out of memory" in main(paste(opened(), log("vllm-v0-out-of-memory")))
 
 
+def test_a_text_that_stops_before_readiness_says_so() -> None:
+    whole = log("vllm-0.19-qwen2.5-72b-tp4")
+    unready = "Readiness is not reached in this text"
+    assert unready in main(paste(opened(), whole[: whole.index("Capturing")]))
+    assert unready not in main(paste(opened(), whole))
+
+
+def test_two_starts_in_one_text_are_refused() -> None:
+    both = log("vllm-0.19-qwen2.5-72b-tp4") + log("sglang-qwq-32b-tp4")
+    (box,) = paste(opened(), both).warning
+    assert "two engines or models" in box.value
+
+
 def test_every_memory_term_has_a_name() -> None:
     assert name_of("weights_bytes") == "Weights"
     assert name_of("tp") == "Tensor parallel"

@@ -17,7 +17,7 @@ from planner.errors import InputError, LinkError
 from planner.export import from_csv, from_json, to_csv, to_json
 from planner.share import from_link, from_pairs, to_link
 from planner.specs.contradictions import POOL_FIELDS
-from planner.specs.correction import Correction, Subject
+from planner.specs.correction import Correction, Subject, Traffic
 from planner.specs.scenario import SCENARIO_FIELDS, Scenario, describe
 from planner.specs.spelling import read, spell
 from tests.samples import plan
@@ -61,9 +61,15 @@ def calibrations(draw: st.DrawFn) -> Correction:
         spec=draw(st.booleans()),
     )
     times = [draw(shares(0.2, 5.0)), draw(shares(0.0, 10.0)), draw(shares(0.1, 10.0)), draw(shares(0.2, 5.0))]
-    errors = [draw(shares(0.0, 100.0)), draw(shares(0.0, 100.0))]
-    band = draw(shares(0.01, 1.0)), draw(shares(1.0, 100.0))
-    return Correction(subject, *times, draw(st.integers(1, 10_000)), *errors, band)
+    errors = [draw(shares(0.0, 10.0)), draw(shares(0.0, 10.0))]
+    band = draw(shares(0.01, 0.9)), draw(shares(1.2, 100.0))
+    sent = [
+        draw(st.integers(1, 10_000_000)),
+        draw(st.integers(1, 10_000_000)),
+        draw(st.sampled_from(["colocated", "excluded"])),
+    ]
+    traffic = draw(st.none() | st.just(Traffic(*sent, draw(st.floats(0.0, 1.0)))))
+    return Correction(subject, *times, draw(st.integers(1, 1_000)), *errors, band, traffic=traffic)
 
 
 @st.composite

@@ -21,7 +21,7 @@ from planner.errors import InputError, LinkError
 from planner.logs.readings import Point
 from planner.setting import resolve
 from planner.single import plan_of
-from planner.specs.correction import Correction, Subject
+from planner.specs.correction import Correction, Subject, Traffic
 from planner.specs.scenario import Scenario
 from planner.variants import outcome
 
@@ -139,7 +139,9 @@ def test_a_scenario_made_without_a_link_is_refused_where_it_is_resolved() -> Non
         {"scale": True}, {"scale": None}, {"scale": [1.0]}, {"scale": -1.0}, {"scale": 10**400},
         {"host_step_ms": -0.001}, {"host_step_ms": 1e9}, {"host_step_ms": float("-inf")},
         {"interference": 0.0}, {"interference": 10.1}, {"ttft": 0.0}, {"ttft": 6.0},
-        {"points": 0}, {"points": 2.5}, {"points": 10**9}, {"before": -0.1}, {"after": float("nan")},
+        {"points": 0}, {"points": 2.5}, {"points": 1_001}, {"before": -0.1}, {"before": 10.1}, {"after": float("nan")},
+        {"after": 11}, {"sure": 0.99}, {"sure": 0.01}, {"sure": 1.2}, {"sure": float("nan")}, {"isl": 0}, {"osl": 1.5},
+        {"prefill": "elsewhere"}, {"prefix": 1.1}, {"prefix": -0.1}, {"isl": "1024"},
         {"band_low": 0.0}, {"band_low": 1.1}, {"band_high": 0.9}, {"band_high": 1e9},
         {"model": "<script>"}, {"model": "=cmd()"}, {"model": "../../etc/passwd"}, {"model": ""}, {"model": "a" * 99},
         {"gpu": None}, {"gpu": "H100"}, {"engine": "ollama"}, {"weights": "fp4"}, {"kv": "fp16"},
@@ -150,6 +152,32 @@ def test_every_number_is_bounded_and_nothing_else_is_read(changes: dict[str, Any
     said = refusal(f"profile=custom&x={written(**changes)}")
     assert "<script>" not in said
     assert len(said) < 500
+
+
+TRAFFIC: dict[str, Any] = {"isl": 1024, "osl": 256, "prefill": "colocated", "prefix": 0.25}
+
+
+def test_what_was_sent_travels() -> None:
+    made = replace(MADE, traffic=Traffic(1024, 256, "colocated", 0.25))
+    assert correction_in(encode_calibration(made)) == correction_in(written(**TRAFFIC)) == made
+    assert correction_in(written(**{**TRAFFIC, "osl": None})).traffic is None
+
+
+@pytest.mark.parametrize("band", [(1.0, 1.0), (0.99, 1.001), (None, None)])
+@pytest.mark.parametrize(("points", "least", "sure"), [(1, (0.904, 1.117), 1.059), (1_000, (0.961, 1.051), 1.025)])
+def test_a_link_cannot_claim_a_narrower_band_than_public_curves_have(
+    band: tuple[float | None, float | None], points: int, least: tuple[float, float], sure: float
+) -> None:
+    """Bands of presets/profiles/calibrated.toml."""
+    found = correction_in(written(points=points, band_low=band[0], band_high=band[1], sure=1.0))
+    assert (found.band, found.sure) == (least, sure)
+
+
+def test_the_figures_of_a_link_are_its_own_claim() -> None:
+    scenario = from_link(f"model=llama-3.1-8b&profile=custom&x={written(before=0.9, after=0.0, points=1_000)}")
+    notes = [note.text for note in plan_of(scenario).notes if note.code == "calibrated"]
+    assert len(notes) == 1
+    assert "as the link states" in notes[0]
 
 
 @pytest.mark.parametrize(

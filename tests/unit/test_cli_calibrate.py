@@ -119,6 +119,25 @@ def test_a_log_that_failed_early_says_how(capsys: pytest.CaptureFixture[str]) ->
     assert "it ended with: out of memory" in text
 
 
+def test_a_log_that_does_not_reach_readiness_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    whole = START.read_text(encoding="utf-8")
+    cut = tmp_path / "cut.log"
+    cut.write_text(whole[: whole.index("67,024") + 4], encoding="utf-8")
+    text = ran(capsys, "model=qwen2.5-72b&tp=4", "--log", str(cut))
+    assert "Readiness not reached in this text: later lines may state other figures." in text
+    assert "kv_capacity_tokens" not in text
+    assert json.loads(ran(capsys, "model=qwen2.5-72b", "--log", str(cut), "--json"))["outcome"] != "ok"
+    assert "eadiness" not in ran(capsys, "model=qwen2.5-72b&tp=4", "--log", str(START))
+
+
+def test_two_logs_in_one_file_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    two = tmp_path / "two.log"
+    two.write_text(
+        START.read_text(encoding="utf-8") + (START.parent / "sglang-qwq-32b-tp4.log").read_text(encoding="utf-8")
+    )
+    assert "two engines or models: give one" in refused(capsys, "tp=4", "--log", str(two))
+
+
 def test_each_fault_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     binary = tmp_path / "core"
     binary.write_bytes(b"\x7fELF\x00\xff")

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from planner.calibrate.correction import calibrate
 from planner.cli import main
 from planner.export import from_csv
-from planner.share import from_link
+from planner.logs.readings import Point
+from planner.share import from_link, to_link
 from planner.single import plan_of
 
 ASKED = "model=llama-3.1-70b&gpu=h200-sxm&weights=fp8"
@@ -104,3 +106,42 @@ def test_wrong_options_are_refused_in_a_line(
     assert out == ""
     assert says in err
     assert "Traceback" not in err
+
+
+CALIBRATED = calibrate(
+    from_link("model=llama-3.1-70b&gpu=h100-sxm&weights=fp8&tp=4"), [Point(concurrency=16, tpot_ms=12.0)]
+)
+
+
+def asked_of(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """The answer to the calibrated question as text and what its JSON says of the calibration."""
+    link = to_link(CALIBRATED.with_(at_batch=None))
+    text, _ = printed(capsys, link, "--max-gpus", "8", *arguments)
+    return text, json.loads(printed(capsys, link, "--max-gpus", "8", *arguments, "--json")[0])["calibration"]
+
+
+def test_a_search_over_calibrated_and_other_accelerators_says_which(capsys: pytest.CaptureFixture[str]) -> None:
+    text, found = asked_of("--accelerators", "h100-sxm,h200-sxm,b200-sxm", capsys=capsys)
+    assert found == (
+        "H100 SXM 80 GB is calibrated by 1 measured point, H200 SXM 141 GB and B200 SXM 180 GB are not: "
+        "their order holds a measurement against a prediction."
+    )
+    assert found in text.splitlines()
+    assert text.count("calibrated) ") == 1
+    assert "calibrated) costs" in text.splitlines()[0]
+
+
+def test_precisions_that_were_not_measured_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = asked_of("--precisions", "fp8,bf16", capsys=capsys)
+    assert found.startswith("H100 SXM 80 GB with FP8 weights is calibrated by 1 measured point, ")
+    assert "H100 SXM 80 GB with BF16 weights is not" in found
+
+
+def test_a_search_in_which_all_or_none_are_calibrated(capsys: pytest.CaptureFixture[str]) -> None:
+    text, found = asked_of(capsys=capsys)
+    assert found == ""
+    assert "calibrated)" not in text
+    text, found = asked_of("--accelerators", "h200-sxm", capsys=capsys)
+    assert found == "The calibration holds for nothing that is tried: every plan has the uncalibrated constants."
+    assert found in text
+    assert "calibration" not in printed(capsys, ASKED, "--max-gpus", "8")[0]

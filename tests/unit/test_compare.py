@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from planner.answer import answer
+from planner.calibrate.correction import calibrate
 from planner.catalog.custom import encode_custom
 from planner.catalog.scenarios import load_preset
 from planner.compare import Comparison, comparison, comparison_csv, comparison_from, comparison_json, comparison_link
@@ -17,9 +18,11 @@ from planner.compare.link import LETTERS, MAX_TEXT, pasted, reference_from, spel
 from planner.compare.quantities import DOLLARS, PLAIN, QUANTITIES, REQUESTS, Words, ranked, ratio, requests, stands
 from planner.errors import InputError, LinkError
 from planner.export import BOM, from_csv
+from planner.logs.readings import Point
 from planner.share import from_link, pinned
 from planner.single import plan_of
 from planner.specs.scenario import SCENARIO_FIELDS, Scenario
+from planner.variants import outcome
 from tests.samples import plan
 from tests.unit.test_share import CONFIG
 
@@ -312,3 +315,43 @@ def test_json_holds_plans_differences_sentences_and_link() -> None:
 def test_json_of_plans_that_do_not_stand_has_no_ratio() -> None:
     made = json.loads(comparison_json(comparison([Scenario(), Scenario(tp=3)])))
     assert set(made["ratios"]["B"].values()) == {None}
+
+
+# --- calibrated beside uncalibrated -------------------------------------------------------------------
+
+
+HERE = Scenario(weights="fp8", tp=4)
+
+
+def calibrated(*loads: int) -> Scenario:
+    """The same scenario, calibrated by points 20 % above the plan."""
+    tpot = [outcome(HERE.with_(at_batch=load)).tpot_ms or 0.0 for load in loads]
+    points = [Point(concurrency=load, tpot_ms=1.2 * ms) for load, ms in zip(loads, tpot, strict=True)]
+    return calibrate(HERE, points).with_(at_batch=None)
+
+
+@pytest.mark.parametrize(
+    ("others", "begins"),
+    [
+        (("h200",), "A is calibrated by 3 measured points, B is not: "),
+        (("plain",), "A is calibrated by 3 measured points, B is not: "),
+        (
+            ("one", "h200", "plain"),
+            "A is calibrated by 3 measured points and B is calibrated by 1 measured point, C and D are not: ",
+        ),
+        (("h200", "one"), "A is calibrated by 3 measured points and C is calibrated by 1 measured point, B is not: "),
+    ],
+)
+def test_a_calibrated_plan_beside_one_that_is_not_is_said(others: tuple[str, ...], begins: str) -> None:
+    own = calibrated(2, 16, 64)
+    known = {"h200": own.with_(gpu="h200-sxm"), "plain": HERE, "one": calibrated(16)}
+    made = comparison([own, *(known[name] for name in others)])
+    assert made.sentences[0].startswith(begins)
+    assert "a measurement is held against a prediction" in made.sentences[0]
+    assert json.loads(comparison_json(made))["sentences"][0] == made.sentences[0]
+
+
+def test_plans_that_are_alike_in_it_are_compared_without_a_word() -> None:
+    own = calibrated(16)
+    for pair in ([own, own.with_(tp=8)], [HERE, HERE.with_(gpu="h200-sxm")], [own.with_(gpu="h200-sxm"), HERE]):
+        assert not any("calibrated" in each for each in comparison(pair).sentences)

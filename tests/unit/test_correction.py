@@ -426,6 +426,7 @@ def test_a_calibration_of_before_is_as_sure_as_its_band() -> None:
     made = replace(correction_in(str(CALIBRATED.x)), sure=None)
     token = encode_calibration(made)
     assert correction_in(token) == made
+    assert made.traffic is not None
     assert resolve(CALIBRATED.with_(x=token)).profile.band_sure == made.band[1]
 
 
@@ -449,6 +450,59 @@ def test_another_layout_or_cache_takes_it_over_and_says_so(changes: dict[str, An
     found = CALIBRATED.with_(**changes, at_batch=16)
     assert predicted(found, 16) > 1.1 * predicted(BASE.with_(**changes), 16)
     assert any("was not measured with" in note.text for note in plan_of(found).notes)
+
+
+PLAIN_BAND = resolve(BASE).profile.band
+
+ELSEWHERE: list[tuple[dict[str, Any], str]] = [
+    ({"tp": 8}, "TP 8 (measured: TP 4)"),
+    ({"tp": 2, "dp": 2}, "TP 2 (measured: TP 4), DP 2 (measured: DP 1)"),
+    ({"pp": 2}, "PP 2 (measured: PP 1)"),
+    ({"kv": "fp8"}, "fp8 cache (measured: bf16 cache)"),
+    ({"isl": 32_768}, "32,768 input tokens (measured: 2,048)"),
+    ({"isl": 1_600}, "1,600 input tokens (measured: 2,048)"),
+    ({"osl": 321}, "321 output tokens (measured: 256)"),
+    ({"prefix": 0.5}, "50% of input from the prefix cache (measured: 0%)"),
+    ({"prefill": "excluded"}, "prefill excluded (measured: colocated)"),
+    ({"prefill": "disaggregated"}, "prefill disaggregated (measured: colocated)"),
+]
+
+
+@pytest.mark.parametrize(("changes", "said"), ELSEWHERE)
+def test_where_nothing_was_measured_the_band_is_the_uncalibrated_one(changes: dict[str, Any], said: str) -> None:
+    found, plain = resolve(CALIBRATED.with_(**changes)).profile, resolve(BASE.with_(**changes)).profile
+    assert found.band[0] == plain.band[0] < band_after(3)[0]
+    assert found.band[1] >= plain.band[1]
+    assert found.band_sure >= plain.band_sure
+    assert found.band_rate[0] <= plain.band_rate[0]
+    assert found.band_rate[1] >= plain.band_rate[1]
+    assert predicted(CALIBRATED.with_(**changes), 4) > predicted(BASE.with_(**changes), 4)
+    assert any(said in note.text for note in plan_of(CALIBRATED.with_(**changes)).notes)
+
+
+@pytest.mark.parametrize("changes", [{"isl": 2_560}, {"isl": 1_639}, {"osl": 320}, {"qps": 5.0}, {"at_batch": 4}])
+def test_what_is_like_the_measurement_keeps_its_band(changes: dict[str, Any]) -> None:
+    """2,048 · 1.25 = 2,560 and 2,048 / 1.25 = 1,638.4; 256 · 1.25 = 320."""
+    assert resolve(CALIBRATED.with_(**changes)).profile.band == band_after(3)
+    assert "calibration_taken_over" not in codes(CALIBRATED.with_(**changes))
+
+
+def test_a_calibration_that_does_not_say_what_was_sent_has_the_uncalibrated_band() -> None:
+    old = replace(correction_in(str(CALIBRATED.x)), traffic=None)
+    found = CALIBRATED.with_(x=encode_calibration(old))
+    assert resolve(found).profile.band == (min(PLAIN_BAND[0], 0.961), max(PLAIN_BAND[1], 1.051))
+    assert any("does not state the lengths" in note.text for note in plan_of(found).notes)
+
+
+def test_points_of_other_lengths_than_the_plans_do_not_narrow_its_band() -> None:
+    long = [Point(concurrency=b, isl=8000, tpot_ms=1.2 * predicted(BASE, b, isl=8000)) for b in (1, 4, 16)]
+    fit = correction(BASE, long)
+    assert resolve(fit.scenario).profile.band[0] == PLAIN_BAND[0] < band_after(3)[0]
+    assert resolve(fit.scenario.with_(isl=8000)).profile.band == band_after(3)
+    low, high = fit.band
+    assert f"measured TPOT is {low:.3g} to {high:.3g} times" in fit_text(fit)
+    assert "2,048 input tokens (measured: 8,000)" in fit_text(fit)
+    assert "was not measured with" not in fit_text(correction(BASE, points(1.1, 3.0)))
 
 
 def test_the_textbook_is_not_touched() -> None:

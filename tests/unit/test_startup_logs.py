@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.logs.readings import StartUp
+from planner.logs.readings import StartUp, Understood
 from planner.logs.startup import looks_like_start_up, read_start_up
 
 GIB = 2.0**30
@@ -88,7 +88,7 @@ def test_five_thousand_damaged_logs_are_read_or_refused_in_one_sentence() -> Non
     for count in range(5_000):
         text = mutated(random_, texts)
         found = answer(text)
-        assert count % 10 or looks_like_start_up(text) == isinstance(found, StartUp)
+        assert count % 10 or looks_like_start_up(text) == (isinstance(found, StartUp) or "give one" in found)
         if isinstance(found, StartUp):
             assert all(abs(value) <= 2.0**50 for _, value in found.memory)
             read += 1
@@ -215,12 +215,145 @@ def test_the_tightest_rank_counts() -> None:
     assert dict(read.stated)["tp"] == 2
 
 
-def test_two_engines_in_one_text_are_told_apart() -> None:
-    vllm = (SAMPLES / "vllm-0.19-qwen2.5-72b-tp4.log").read_text(encoding="utf-8")
-    trtllm = (SAMPLES / "trtllm-dynamo-example.log").read_text(encoding="utf-8")
-    read = read_start_up(trtllm + vllm)
-    assert read.engine == "vllm"
-    assert "Lines of TensorRT-LLM are there too; they are not used." in read.ignored
+VLLM = (SAMPLES / "vllm-0.19-qwen2.5-72b-tp4.log").read_text(encoding="utf-8")
+SGLANG = (SAMPLES / "sglang-qwq-32b-tp4.log").read_text(encoding="utf-8")
+OTHER_VLLM = (SAMPLES / "vllm-0.28-qwen3-14b.log").read_text(encoding="utf-8")
+TRTLLM = (SAMPLES / "trtllm-dynamo-example.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(VLLM + SGLANG, id="two engines"),
+        pytest.param(TRTLLM + VLLM, id="two others"),
+        pytest.param(VLLM + OTHER_VLLM, id="two models"),
+        pytest.param(OTHER_VLLM + VLLM, id="two models the other way"),
+        pytest.param(VLLM + VLLM.replace("'tensor_parallel_size': 4", "'tensor_parallel_size': 8"), id="two layouts"),
+        pytest.param(VLLM + VLLM.replace("'max_model_len': 8192", "'max_model_len': 4096"), id="two longest sequences"),
+        pytest.param(VLLM + VLLM.replace("Qwen2.5-72B", "Qwen2.5-32B"), id="two names"),
+        pytest.param(SGLANG + SGLANG.replace("mem_fraction_static=0.85", "mem_fraction_static=0.7"), id="two shares"),
+        pytest.param(
+            "(Worker_TP0 pid=1) Model loading took 33.98 GiB\n(Worker_TP0 pid=1) Model loading took 16.50 GiB\n",
+            id="one rank weighs twice",
+        ),
+        pytest.param(
+            "(EngineCore pid=7) Model loading took 15.0 GiB\n(EngineCore pid=8) Model loading took 15.0 GiB\n",
+            id="one process twice",
+        ),
+        pytest.param("Model loading took 33.98 GiB\nModel loading took 16.50 GiB\n", id="no rank is named"),
+        pytest.param(
+            "[2025-03-08 TP0] Load weight end. type=A, mem usage=15.5 GB.\n"
+            "[2025-03-08 TP0] Load weight end. type=B, mem usage=7.5 GB.\n",
+            id="one rank of SGLang",
+        ),
+    ],
+)
+def test_two_starts_in_one_text_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="two engines or models: give one"):
+        read_start_up(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "(Worker_TP0 pid=1) Model loading took 33.98 GiB\n(Worker_TP1 pid=2) Model loading took 30.10 GiB\n",
+            id="two ranks",
+        ),
+        pytest.param(
+            "(EngineCore_DP0 pid=1) Model loading took 9.0 GiB\n(EngineCore_DP1 pid=2) Model loading took 9.0 GiB\n",
+            id="two replicas",
+        ),
+        pytest.param(
+            "server_args=ServerArgs(model_path='a/b', speculative_algorithm='EAGLE', tp_size=1)\n"
+            "Load weight end. type=A, mem usage=15.5 GB.\nLoad weight end. type=B, mem usage=1.5 GB.\n",
+            id="a draft",
+        ),
+        pytest.param(
+            "server_args=ServerArgs(model_path='a/b', tp_size=16, node_rank=0)\n"
+            "server_args=ServerArgs(model_path='a/b', tp_size=16, node_rank=1)\n"
+            "[2025-03-08 TP0] Load weight end. type=A, mem usage=15.5 GB.\n",
+            id="two nodes",
+        ),
+    ],
+)
+def test_parts_of_one_start_are_not_two(text: str) -> None:
+    assert "weights_bytes" in dict(read_start_up(text).memory)
+
+
+def test_a_restart_with_the_same_configuration_is_read_from_its_last_start() -> None:
+    """The first start failed with less memory; its pool is not the smallest of the second."""
+    failed = VLLM.replace("memory: 5.11 GiB", "memory: 1.02 GiB").replace("67,024", "13,378").replace("pid=", "pid=1")
+    read = read_start_up(failed + "(EngineCore pid=1271) torch.OutOfMemoryError: CUDA out of memory.\n" + VLLM)
+    assert dict(read.memory)["kv_pool_bytes"] == pytest.approx(5.11 * GIB)
+    assert dict(read.memory)["kv_capacity_tokens"] == 67_024.0
+    assert (read.outcome, dict(read.stated)["tp"]) == ("ok", 4)
+    assert "The engine was started again with the same configuration; only the last start is used." in read.ignored
+    assert min(each.line for each in read.understood if each.line) > failed.count("\n")
+
+
+CUT = "The last line may be cut: it is not used."
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("KV Cache is allocated. #tokens: 2618", set()),
+        ("max_total_num_tokens=2618", set()),
+        ("[TRT-LLM] [I] max_seq_len=131072, max_num_requests=2", set()),
+        ("non-default args: {'max_model_len': 8192, 'tensor_parallel_size': 1", set()),
+        ("server_args=ServerArgs(tp_size=8, dp_size=8, ", set()),
+        ("(APIServer pid=1) vLLM API server version 0.1", set()),
+        ("Starting to load model Qwen/Qwen2.5-7", set()),
+    ],
+)
+def test_a_figure_at_the_end_of_a_cut_text_is_not_believed(text: str, left: set[str]) -> None:
+    """Every text goes on: 2,618,868 tokens, 2048 requests, 16 ranks, attention DP, version 0.19.0, Qwen2.5-72B."""
+    begin = "[TRT-LLM] Number of tokens per block: 64.\nModel loading took 8.50 GiB\n"
+    read = read_start_up(begin + text)
+    assert set(dict(read.stated)) == left
+    assert (read.model, read.version) == ("", "")
+    assert set(dict(read.memory)) == {"weights_bytes"}
+    assert CUT in read.ignored
+    ended = answer(begin + text + "\n")
+    assert isinstance(ended, str) or CUT not in ended.ignored
+
+
+@pytest.mark.parametrize(
+    "text", ["Model loading took 8.50 GiB", "Model loading took 8.50 GiB and 6.2", "took 8.50 GiB\r"]
+)
+def test_a_figure_before_the_end_is_whole(text: str) -> None:
+    read = read_start_up(f"GPU KV cache size: 67,024 tokens\n{text}")
+    assert CUT not in read.ignored
+    assert "kv_capacity_tokens" in dict(read.memory)
+
+
+def test_a_cut_anywhere_invents_no_figure() -> None:
+    """Whatever is read of a beginning of a log stands in one of its whole lines."""
+    stated = {(each.name, each.value) for at in _ends(VLLM) for each in _read(VLLM[:at])}
+    for at in range(40, len(VLLM), 7):
+        for told in _read(VLLM[:at]):
+            assert (told.name, told.value) in stated
+    assert len(stated) > 10
+
+
+def _ends(text: str) -> list[int]:
+    """Places after each line of a text."""
+    return [at + 1 for at, char in enumerate(text) if char == "\n"]
+
+
+def _read(text: str) -> tuple[Understood, ...]:
+    found = answer(text)
+    return () if isinstance(found, str) else found.understood
+
+
+def test_a_text_without_readiness_is_not_ok() -> None:
+    unready = "readiness not reached in this text"
+    assert read_start_up(VLLM).outcome == "ok"
+    before = VLLM[: VLLM.index("init engine")].rpartition("\n")[0] + "\n"
+    assert read_start_up(before).outcome == unready
+    assert read_start_up("Model loading took 8.50 GiB\n").outcome == unready
+    assert read_start_up(before + "INFO: Application startup complete.\n").outcome == "ok"
 
 
 def test_a_failure_that_a_retry_mends_is_no_failure() -> None:

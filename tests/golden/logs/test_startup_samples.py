@@ -124,6 +124,25 @@ MODELS = {
     "sglang-qwen3.8-flash-mtp": "RadixArk/Qwen3.8-Flash-Next-NVFP4",
 }
 
+UNREADY = frozenset(
+    (
+        "vllm-v1-llama-70b-w8a8",
+        "vllm-v0-three-ranks",
+        "vllm-v0-phi-4-bnb",
+        "vllm-v1-kimi-linear-tp2",
+        "vllm-0.28-qwen3-14b",
+        "vllm-0.28-qwen3.8-flash-tp4",
+        "ascend-eight-ranks",
+        "sglang-kimi-k2.5-tp8",
+        "sglang-mamba-48-slots",
+        "trtllm-0.8-llama-7b",
+        "trtllm-memory-guide",
+        "trtllm-kimi-k2.5",
+        "trtllm-pytorch-profiling",
+    )
+)
+"""Excerpts that hold no line about readiness."""
+
 OUTCOMES = {
     "vllm-llama-70b-fp8-too-long": "length above the cache",
     "vllm-qwen3.5-0.8b-too-long": "length above the cache",
@@ -163,7 +182,7 @@ def test_configuration_as_read_by_hand(name: str) -> None:
     read = read_start_up(text(name))
     assert dict(read.stated) == STATED.get(name, {})
     assert read.model == MODELS.get(name, "")
-    assert read.outcome == OUTCOMES.get(name, "ok")
+    assert read.outcome == ("readiness not reached in this text" if name in UNREADY else OUTCOMES.get(name, "ok"))
 
 
 @pytest.mark.parametrize("row", index(), ids=lambda row: row["file"])
