@@ -156,18 +156,28 @@ def corrected(profile: Profile, by: Correction, subject: Subject, traffic: Traff
     """
     if not by.subject.meets(subject):
         return replace(profile, notes=(*profile.notes, not_applied(by, subject)))
-    timed, (low, high) = retimed(profile, by.scale, by.host_step, by.interference), by.band
+    timed = retimed(profile, by.scale, by.host_step, by.interference)
+    low, high, sure = _confirmed(profile, by)
     made = replace(
         timed,
         id=CALIBRATED,
         ttft_fixed=profile.ttft_fixed * by.ttft,
         ttft_factor=profile.ttft_factor * by.ttft,
-        band=by.band,
-        band_sure=high if by.sure is None else min(by.sure, high),
+        band=(low, high),
+        band_sure=sure,
         band_rate=(1.0 / high, 1.0 / low),
         notes=(*profile.notes, *notes_of(by, subject, traffic)),
     )
     return _widened(made, profile) if taken_over(by, subject, traffic) else made
+
+
+def _confirmed(plain: Profile, by: Correction) -> tuple[float, float, float]:
+    """A correction's band and surest factor; no wider than without it where its points confirm the prediction."""
+    low, high = by.band
+    sure = high if by.sure is None else min(by.sure, high)
+    if not plain.band[0] <= by.scale <= plain.band[1]:
+        return low, high, sure
+    return max(low, plain.band[0]), min(high, plain.band[1]), min(sure, plain.band_sure)
 
 
 def _widened(made: Profile, plain: Profile) -> Profile:

@@ -591,3 +591,15 @@ def test_what_was_understood_is_listed_with_its_line() -> None:
     assert understood_text(read).splitlines() == [
         "understood: vllm bench serve", "  TPOT: 20 ms (line 7)", "  not used: P99 ITL.",
     ]  # fmt: skip
+
+
+def test_a_point_that_confirms_the_prediction_makes_no_plan_less_sure() -> None:
+    """Measured as planned: the band is no wider than it was; 30 % apart, it is that of one given point."""
+    base = Scenario(weights="fp8", tp=4)
+    planned = outcome(base.with_(at_batch=32)).tpot_ms
+    point = Point(concurrency=32.0, isl=1024.0, osl=256.0, tpot_ms=planned)
+    plain, confirmed = resolve(base).profile, resolve(calibrate(base, (point,))).profile
+    assert plain.band[0] <= confirmed.band[0] <= 1.0 <= confirmed.band[1] <= plain.band[1]
+    assert confirmed.band_sure <= plain.band_sure
+    apart = resolve(calibrate(base, (replace(point, tpot_ms=1.3 * planned),))).profile
+    assert apart.band == band_after(1)
