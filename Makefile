@@ -49,7 +49,7 @@ run: $(RUN)
 # pytest comes last: its closing line is the end of a passing run.
 test: $(DEV)
 	@lint=0; $(MAKE) --no-print-directory lint || lint=1; \
-	$(PY) -m pytest $(PYTEST_ARGS); tests=$$?; \
+	$(PY) .ci/tests.py $(PYTEST_ARGS); tests=$$?; \
 	if [ $$lint -ne 0 ]; then echo "make lint failed: see above the test report." >&2; fi; \
 	exit $$((lint || tests))
 

@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+ALONE = {"best_of", "benchmark", "remark"}
+"""Fixtures of tests that take times or report measurements: they run alone (`.ci/tests.py`)."""
+
 REMARKS = pytest.StashKey[list[str]]()
 
 
@@ -64,6 +67,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests come last: they are the slowest, and Playwright keeps an event loop in this thread from then on."""
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    for item in items:
+        if ALONE.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("alone")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
