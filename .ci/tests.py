@@ -1,4 +1,4 @@
-"""Run all tests: most of them in two processes, then alone what drives a browser, takes times or reports measurements.
+"""Run all tests: most of them in two processes, then browsers in two, then alone what takes times or reports figures.
 
 With arguments of its own, pytest runs once with these.
 """
@@ -12,7 +12,8 @@ ROOT = Path(__file__).parent.parent
 PHASES = (
     # whole files go to one process, so that what a module works out once is worked out once
     ("-n", "2", "--dist", "loadfile", "--benchmark-disable", "-m", "not browser and not alone"),
-    ("-m", "browser or alone"),
+    ("-n", "2", "--dist", "loadfile", "--benchmark-disable", "-m", "browser and not alone"),
+    ("-m", "alone"),
 )
 
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.app import browser as harness
 from tests.app.test_plan_browser import answer, query, spin
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.alone]
 
 WIDE = "optimise?weights=fp8&tp=4&accelerators=h100-sxm,h200-sxm&precisions=bf16,fp8"
 LONG = (

@@ -19,7 +19,7 @@ from planner.ui.headers import HEADERS
 from tests.app import browser as harness
 from tests.app.test_plan_page import CONFIG
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.alone]
 
 HALF = "?weights=fp8&tp=4"
 OpenPage = Callable[..., Page]
