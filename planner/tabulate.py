@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from planner.binding import binding, engine_reason
 from planner.candidates import Flags
 from planner.money import Money, money
 from planner.plan import Codes, Column, Plans
@@ -23,8 +24,6 @@ from planner.rows import (
     Bounds,
     Limits,
     Speed,
-    binding,
-    engine_reason,
     speed_at,
 )
 from planner.serving import decode

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.allocator import keep_freed_memory
+from planner.binding import engine_reason
 from planner.candidates import Flags, Rule, refusals
 from planner.layouts import every_layout, search_rules
 from planner.optimise.bounds import least
@@ -29,7 +30,6 @@ from planner.rows import (
     Bounds,
     Room,
     Speed,
-    engine_reason,
     open_ended,
     promised_tpot,
     room,

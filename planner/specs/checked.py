@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -40,9 +41,9 @@ class Checked(BaseModel):
         return found
 
     @classmethod
+    @abstractmethod
     def faults(cls, error: ValidationError) -> Iterable[Fault]:
         """One fault per refused field."""
-        raise NotImplementedError
 
     def contradictions(self) -> Iterable[Fault]:
         """What cannot be meant although each value is allowed."""

@@ -419,7 +419,10 @@ def test_a_calibrated_plan_is_no_wider_in_throughput_than_in_tpot() -> None:
     low, high = made.band
     assert plan.output_low_tok_s == pytest.approx(plan.output_tok_s / high)
     assert plan.output_high_tok_s == pytest.approx(plan.output_tok_s / low)
-    assert 1.0 < resolve(CALIBRATED).profile.band_sure == made.sure < high
+    stated = calibrated().after_three
+    assert made.sure == stated.sure
+    assert resolve(CALIBRATED).profile.band_sure == stated.sure
+    assert 1.0 < stated.sure < stated.high
 
 
 def test_a_calibration_of_before_is_as_sure_as_its_band() -> None:
