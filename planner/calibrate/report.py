@@ -35,7 +35,7 @@ def fit_text(fit: Fit) -> str:
     made = fit.correction
     low, high = fit.band
     blocks = (
-        made.note,
+        made.finding,
         "TPOT, predicted without and with the calibration:\n" + table(HEADER, _rows(fit)).rstrip(),
         f"median error: {made.before:.1%} before, {made.after:.1%} after",
         *fit.assumed,

@@ -133,9 +133,18 @@ class Correction:
     @property
     def note(self) -> str:
         """What a reader of a corrected plan must know; whoever writes a link may write any figure into it."""
+        return self._said(", as the link states")
+
+    @property
+    def finding(self) -> str:
+        """The same of a correction that was fitted just now."""
+        return self._said("")
+
+    def _said(self, claimed: str) -> str:
+        """By what it was made, what it changes and how far off the points were."""
         errors = f"Median error of TPOT there: {self.before:.1%} before, {self.after:.1%} after."
         subject = f"{self.subject.words} ({self.subject.degrees})"
-        return f"Calibrated by {self.count} of {subject}, as the link states: {self.words}. {errors}"
+        return f"Calibrated by {self.count} of {subject}{claimed}: {self.words}. {errors}"
 
 
 def retimed(profile: Profile, scale: float, host_step: float, interference: float) -> Profile:

@@ -606,3 +606,9 @@ def test_a_point_that_confirms_the_prediction_makes_no_plan_less_sure() -> None:
     assert confirmed.band_sure <= plain.band_sure
     apart = resolve(calibrate(base, (replace(point, tpot_ms=1.3 * planned),))).profile
     assert apart.band == band_after(1)
+
+
+def test_only_what_came_in_a_link_is_called_its_claim() -> None:
+    fit = correction(BASE, points(1.1, 3.0))
+    assert "as the link states" not in fit_text(fit)
+    assert fit.correction.note == fit.correction.finding.replace(": every", ", as the link states: every", 1)
