@@ -1,0 +1,1 @@
+"""Traffic on a plan, request by request: queues, tails, and goodput at the percentile that was promised."""
