@@ -101,10 +101,10 @@ def lengths(mean: float, cv: float, count: int, chance: np.random.Generator) -> 
         mean: mean length, at least 1 [tokens].
         cv: standard deviation over mean; 0 = no spread, but for the whole token above or below a broken mean.
     """
-    rest = mean - 1.0
-    if cv > 0.0 and rest > 0.0:
-        variance = math.log1p((cv * mean / rest) ** 2)
-        rest = rest * chance.lognormal(-variance / 2.0, math.sqrt(variance), count)
+    rest = np.full(count, mean - 1.0)
+    if cv > 0.0 and mean > 1.0:
+        variance = math.log1p((cv * mean / (mean - 1.0)) ** 2)
+        rest *= chance.lognormal(-variance / 2.0, math.sqrt(variance), count)
     return 1 + np.floor(rest + chance.random(count)).astype(np.int64)
 
 
@@ -145,7 +145,12 @@ def _stream(seed: int, kind: int) -> np.random.Generator:
 
 def _system(scenario: Scenario) -> int:
     """Tokens of the system prompt that all sessions share."""
-    return math.floor(scenario.prefix * scenario.isl)
+    return int(_shared(scenario.prefix, scenario.isl))
+
+
+def _shared(prefix: float, isl: Whole | int) -> Whole:
+    """Whole tokens of a share; what binary fractions lack (0.29 · 100 = 28.999…) counts as whole."""
+    return np.floor(prefix * np.asarray(isl) + 1e-6).astype(np.int64)
 
 
 def _apart(scenario: Scenario, traffic: Traffic, rate: float) -> Requests:
@@ -156,7 +161,7 @@ def _apart(scenario: Scenario, traffic: Traffic, rate: float) -> Requests:
     alone = requests(arrivals(traffic, rate, count), isl, osl)
     if scenario.prefix == 0.0:
         return alone
-    shared = np.minimum(np.floor(scenario.prefix * isl).astype(np.int64), isl - 1)
+    shared = np.minimum(_shared(scenario.prefix, isl), isl - 1)
     return Requests(alone.arrival, isl, osl, np.zeros(count, dtype=np.int64), shared, alone.session)
 
 
