@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,12 @@ LONGEST: Final = 10_000_000
 """Most tokens of an input or an output."""
 
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d([ T])\d\d:\d\d:\d\d(?:\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+_DATE, _TIME = r"(?:19|20)\d\d-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:\.\d{1,9})?"
+_MOMENT: Final = re.compile(rf"{_DATE}([ T]){_TIME}(Z|[+-]\d\d:?\d\d)?", re.ASCII)
 _MOMENTS: Final = "must be a date and time such as 2023-11-16 18:17:03.9799600"
+
+Style: TypeAlias = tuple[str, str]
+"""How a moment is written: what parts date and time, and the time zone."""
 
 
 def numbers(cells: Sequence[Any], column: str, lines: Whole) -> Seconds:
@@ -65,10 +69,8 @@ def tokens(cells: Sequence[Any], column: str, lines: Whole, least: int) -> Whole
     return found.astype(np.int64)
 
 
-def moments(
-    cells: Sequence[Any], column: str, lines: Whole, style: tuple[str, str] | None
-) -> tuple[Whole, tuple[str, str]]:
-    """Cells as moments since 1970 [ns], and how they are written: what parts date and time, and the time zone.
+def moments(cells: Sequence[Any], column: str, lines: Whole, style: Style | None) -> tuple[Whole, Style]:
+    """Cells as moments [ns], and how they are written; the zone, one for all of a trace, moves none against another.
 
     Args:
         style: how the moments before were written; None = these are the first.
@@ -76,16 +78,37 @@ def moments(
     Raises:
         InputError: for the first that is no moment, or is written in another way than those before it.
     """
-    parts = [_MOMENT.fullmatch(cell.strip(" ")) if isinstance(cell, str) else None for cell in cells]
-    styles = [(part[1], part[2] or "") if part else None for part in parts]
-    wanted = style or styles[0]
-    if wanted is None or any(each != wanted for each in styles):
-        at = next(n for n, each in enumerate(styles) if each is None or each != wanted)
-        allowed = _MOMENTS if styles[at] is None else "is written in another way or time zone than the rows above it"
+    wanted = style or _style(cells[0])
+    if wanted is None:
+        raise refused_cell(int(lines[0]), column, cells[0], _MOMENTS)
+    written = [cell.strip(" ") if isinstance(cell, str) else "" for cell in cells]
+    every = re.compile(f"(?:{_DATE}{re.escape(wanted[0])}{_TIME}{re.escape(wanted[1])}\n)*", re.ASCII)
+    joined = "\n".join([*written, ""])
+    if joined.count("\n") != len(cells) or not every.fullmatch(joined):
+        at = _first(cells, lambda cell: _style(cell) != wanted)
+        allowed = "is written in another way or time zone than the rows above it" if _style(cells[at]) else _MOMENTS
         raise refused_cell(int(lines[at]), column, cells[at], allowed)
-    found = pd.to_datetime(pd.Series([part[0] for part in parts if part]), format="ISO8601", utc=True, errors="coerce")
-    _within(cells, column, lines, found.isna().to_numpy(), _MOMENTS)
-    return np.asarray(found.dt.as_unit("ns").to_numpy(), dtype="datetime64[ns]").astype(np.int64), wanted
+    bare = [cell[: len(cell) - len(wanted[1])] for cell in written]
+    try:
+        return np.array(bare, dtype="datetime64[ns]").astype(np.int64), wanted
+    except ValueError:
+        at = _first(bare, _no_date)
+        raise refused_cell(int(lines[at]), column, cells[at], _MOMENTS) from None
+
+
+def _style(cell: Any) -> Style | None:
+    """How a moment is written; None when it is none."""
+    found = _MOMENT.fullmatch(cell.strip(" ")) if isinstance(cell, str) else None
+    return (found[1], found[2] or "") if found else None
+
+
+def _no_date(written: str) -> bool:
+    """Whether the calendar or the clock has no such moment."""
+    try:
+        np.datetime64(written, "ns")
+    except ValueError:
+        return True
+    return False
 
 
 def names(cells: Sequence[Any], column: str, lines: Whole) -> list[str | None]:

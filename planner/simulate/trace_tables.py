@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -20,6 +21,8 @@ BLOCK: Final = 1 << 16
 """Rows that are held as text at a time."""
 
 MOST_COLUMNS: Final = 100
+
+_FIRST: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*(.)", re.DOTALL)
 
 _JSON: Final = "must hold one JSON object a line"
 
@@ -67,20 +70,25 @@ class Table:
         return name if at is None else self.names[at]
 
 
-def table_of(text: str) -> Table:
-    """The table that a text holds: JSON Lines when it begins with a brace, else CSV.
+def table_of(data: bytes) -> Table:
+    """The table that a text in UTF-8 holds: JSON Lines when it begins with a brace, else CSV.
 
     Raises:
         InputError: when it is neither; blocks raise it for the rows that they hold.
     """
-    first = text.lstrip()[:1]
-    if first == "[":
+    first = _FIRST.match(data)
+    if first and first[1] == b"[":
         raise refused("a JSON array", f"{_JSON}, not an array of them")
-    return _json_lines(text) if first == "{" else _csv(text)
+    return _json_lines(data) if first and first[1] == b"{" else _csv(data)
 
 
-def _csv(text: str) -> Table:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+def _lines(data: bytes, newline: str) -> io.TextIOWrapper:
+    """A text's lines, one at a time: neither the text nor the list of them is held."""
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=newline)
+
+
+def _csv(data: bytes) -> Table:
+    reader = csv.reader(_lines(data, ""), strict=True)
     names: list[str] = []
     while not names:
         names = next(iter(_taken(reader, 1)), ["", ""])
@@ -120,45 +128,51 @@ def _taken(reader: Any, most: int) -> list[list[str]]:
         raise refused(f"line {reader.line_num:,}", f"must be CSV with commas: {error}") from None
 
 
-def _json_lines(text: str) -> Table:
-    blocks = _json_blocks(text)
+def _json_lines(data: bytes) -> Table:
+    blocks = _json_blocks(data)
     first = next(blocks)
     names = tuple(first.rows[0])
     _once(names, f"line {first.lines[0]:,}")
     return Table(names, chain((first,), blocks), "JSON Lines")
 
 
-def _json_blocks(text: str) -> Iterator[Block]:
-    numbered = ((n, line) for n, line in enumerate(io.StringIO(text, newline="\n"), 1) if not line.isspace())
+def _json_blocks(data: bytes) -> Iterator[Block]:
+    numbered = ((n, line) for n, line in enumerate(_lines(data, "\n"), 1) if not line.isspace())
     while part := list(islice(numbered, BLOCK)):
         lines = np.array([n for n, _ in part], dtype=np.int64)
-        yield Block([_object(line, n) for n, line in part], lines)
+        rows = [_object(line, n) for n, line in part]
+        _keys_once(rows, part)
+        yield Block(rows, lines)
 
 
 def _object(line: str, at: int) -> dict[str, Any]:
     """The JSON object of a line."""
     try:
-        found = _DECODER.decode(line)
-    except (ValueError, RecursionError) as error:
-        why = str(error) if isinstance(error, _RepeatedKeyError) else "this line is not JSON"
-        raise refused(f"line {at:,}, {shown(line.strip(), 40)}", f"{_JSON}; {why}") from None
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        raise refused(f"line {at:,}, {shown(line.strip(), 40)}", f"{_JSON}; this line is not JSON") from None
     if not isinstance(found, dict):
         raise refused(f"line {at:,}, {shown(line.strip(), 40)}", f"{_JSON}; this line holds something else")
     return found
 
 
-class _RepeatedKeyError(ValueError):
-    """A key that stands twice in one object."""
+def _keys_once(rows: Sequence[dict[str, Any]], part: Sequence[tuple[int, str]]) -> None:
+    """Refuse an object with a key twice; where the text holds as many keys as the objects there is none."""
+    for name in islice(rows[0], MOST_COLUMNS):
+        spelt, held = f'"{name}"', sum(name in row for row in rows)
+        if sum(line.count(spelt) for _, line in part) > held:
+            for at, line in part:
+                _pairs_once(line, at)
 
 
-def _keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _RepeatedKeyError("a key stands twice in this line")
-    return found
+def _pairs_once(line: str, at: int) -> None:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise refused(f"line {at:,}, {shown(line.strip(), 40)}", "must not hold a key twice")
+        return found
 
-
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_keys_once)
+    json.loads(line, object_pairs_hook=once)
 
 
 def _once(names: Sequence[str], where: str) -> None:

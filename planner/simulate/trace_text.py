@@ -1,4 +1,4 @@
-"""A trace's bytes as text, and how a trace is refused: one sentence that names the place and what is allowed."""
+"""A trace before it is read: its size, and that it is text; and how a trace is refused, in one sentence with the place."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def sized(size: int, name: str, most: int = MOST_BYTES) -> None:
         raise refused(f"{shown(name, 40)} with {size:,} bytes", allowed)
 
 
-def text_of(data: bytes) -> str:
-    """What stands in a trace, without a byte order mark.
+def readable(data: bytes) -> None:
+    """Refuse what is no text.
 
     Raises:
         InputError: when it is empty or no text in UTF-8.
     """
-    if not data.strip():
+    if not data or data.isspace():
         raise refused("empty", "must hold one request a row, as CSV below column names or as one JSON object a line")
     for first, kind in _FOREIGN:
         if data.startswith(first):
@@ -70,7 +70,7 @@ def text_of(data: bytes) -> str:
     if (at := data.find(b"\0")) >= 0:
         raise refused(f"line {_line(data, at):,} holds a zero byte", "must be plain text in UTF-8, CSV or JSON Lines")
     try:
-        return data.decode("utf-8-sig")
+        data.decode("utf-8")
     except UnicodeDecodeError as error:
         where = f"line {_line(data, error.start):,} is not UTF-8"
         raise refused(where, "must be plain text in UTF-8, CSV or JSON Lines") from None

@@ -15,7 +15,7 @@ from planner.simulate.requests import NONE, Hashes, Requests, Seconds, Whole
 from planner.simulate.trace_clock import in_order
 from planner.simulate.trace_formats import BLOCK_TOKENS, Format, format_of
 from planner.simulate.trace_tables import Block, Table, table_of
-from planner.simulate.trace_text import MOST_BYTES, refused, refused_cell, sized, text_of
+from planner.simulate.trace_text import MOST_BYTES, readable, refused, refused_cell, sized
 from planner.simulate.traffic import MOST_REQUESTS
 from planner.specs.fields import shown
 
@@ -77,7 +77,7 @@ class _Columns:
     prefix: list[str | None] = field(default_factory=list)
     block_counts: list[Whole] = field(default_factory=list)
     block_ids: list[Whole] = field(default_factory=list)
-    style: tuple[str, str] | None = None
+    style: cells.Style | None = None
     rows: int = 0
 
 
@@ -104,7 +104,8 @@ def read_trace(data: bytes, name: str, most: int = MOST_BYTES) -> Trace:
         InputError: for what is no trace, in one sentence that names line and column.
     """
     sized(len(data), name, most)
-    table = table_of(text_of(data))
+    readable(data)
+    table = table_of(data)
     known = format_of(table)
     taken = _gathered(table, known)
     lines = np.concatenate(taken.lines)
@@ -210,7 +211,7 @@ def _seconds(taken: _Columns) -> tuple[Seconds, Seconds]:
     """Times of all rows from the zero of the trace, and the gaps between them [s]; dates are subtracted in whole ns."""
     if taken.moment:
         since = np.concatenate(taken.moment)
-        return since * 1e-9, np.diff(since) * 1e-9
+        return np.asarray(since * 1e-9, dtype=np.float64), np.diff(since) * 1e-9
     times = np.concatenate(taken.time)
     return times, np.diff(times)
 
@@ -219,7 +220,7 @@ def _from_first(taken: _Columns, kept: Kept) -> Seconds:
     """Arrivals counted from the first kept one [s]."""
     if taken.moment:
         since = np.concatenate(taken.moment)[kept]
-        return (since - since[0]) * 1e-9
+        return np.asarray((since - since[0]) * 1e-9, dtype=np.float64)
     times = np.concatenate(taken.time)[kept]
     return np.asarray(times - times[0])
 
