@@ -15,8 +15,12 @@ _YEAR: Final = 365.25 * 86_400.0
 _JUMP: Final = 500.0
 """How many times a value grows at the least from one row to the next when seconds become milliseconds."""
 
-_ALIKE: Final = 5.0
-"""How far typical gaps of one traffic may differ; in milliseconds they are then 200 to 5000 times as wide."""
+_MANY: Final = 8
+"""Gaps on both sides of a jump from which on there are many."""
+
+_FEW_ALIKE, _FEW_ON = 2.0, 3.0
+_MANY_ALIKE, _MANY_ON = 5.0, 8.0
+"""How far typical gaps of one traffic may differ, and how many typical gaps the next one may be, by how many were seen."""
 
 _UNITS: Final = (1e3, 1e6, 1e9)
 _NEAR: Final = 64
@@ -59,16 +63,24 @@ def _changed_unit(seconds: Seconds, gaps: Seconds) -> int:
     1000 (or 10⁶, 10⁹) the jump is an ordinary gap, and so are the gaps after it.
     """
     jumps = np.flatnonzero((seconds[:-1] > 0.0) & (seconds[1:] >= _JUMP * seconds[:-1])) + 1
-    for at in jumps:
-        before, after = _typical(gaps[: at - 1][-_NEAR:]), _typical(gaps[at : at + _NEAR])
-        for unit in _UNITS:
-            step = seconds[at] / unit - seconds[at - 1]
-            if -before <= step <= 20.0 * before and before < _ALIKE * after / unit < _ALIKE**2 * before:
-                return int(at)
-    return 0
+    return next((int(at) for at in jumps if _goes_on(seconds, gaps, int(at))), 0)
 
 
-def _typical(gaps: Seconds) -> float:
-    """The median gap of requests that do not come together; 0 with fewer than two."""
-    apart = gaps[gaps > 0.0]
-    return float(np.median(apart)) if len(apart) > 1 else 0.0
+def _goes_on(seconds: Seconds, gaps: Seconds, at: int) -> bool:
+    """Whether the rows from here on, divided by a unit, go on as the rows above did.
+
+    Gaps of bursts are of every size before and after; those of another unit are all far wider than before.
+    """
+    above, below = (part[part > 0.0] for part in (gaps[: at - 1][-_NEAR:], gaps[at : at + _NEAR]))
+    if min(len(above), len(below)) < 2:
+        return False
+    if np.quantile(below, 0.1) <= np.quantile(above, 0.9):
+        return False
+    before, after = float(np.median(above)), float(np.median(below))
+    many = min(len(above), len(below)) >= _MANY
+    alike, on = (_MANY_ALIKE, _MANY_ON) if many else (_FEW_ALIKE, _FEW_ON)
+    for unit in _UNITS:
+        step = seconds[at] / unit - seconds[at - 1]
+        if -0.01 * before <= step <= on * before and before <= alike * after / unit <= alike**2 * before:
+            return True
+    return False
