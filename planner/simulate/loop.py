@@ -73,7 +73,7 @@ class Loop:
         self._jobs: dict[int, Job] = {}
         self._watch = Watch()
         self._next = 0
-        self._gone = self._steps = 0
+        self._gone = self._steps = self._restarted = 0
         if failure is not None:
             self._push(failure.at, FAIL, failure.replica)
             self._push(failure.at + failure.repair, REPAIR, failure.replica)
@@ -225,6 +225,7 @@ class Loop:
         for lost in engine.drain():
             request = lost.request
             self._first[request] = nan
+            self._restarted += 1
             again = Job(request, self._isl[request], self._osl[request], ready=lost.ready)
             self._dispatch(again, at)
 
@@ -254,4 +255,5 @@ class Loop:
             blocks=engines[0].blocks.total,
             read=sum(engine.read_tokens for engine in engines),
             hit=sum(engine.hit_tokens for engine in engines),
+            restarted=self._restarted,
         )

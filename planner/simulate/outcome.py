@@ -52,6 +52,7 @@ class Outcome:
         area: time integral of the requests in the system, counted event by event [s].
         replicas: how many there were; steps: engine steps taken; blocks: cache blocks of one replica.
         read, hit: prompt tokens computed, and served by the prefix cache.
+        restarted: requests that a failed replica held, and that began again.
     """
 
     requests: Requests
@@ -71,6 +72,7 @@ class Outcome:
     blocks: int
     read: int
     hit: int
+    restarted: int = 0
 
     @property
     def served(self) -> npt.NDArray[np.bool_]:
