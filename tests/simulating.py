@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,7 +82,7 @@ def asked(arrival: Any, isl: Any, osl: Any, **columns: Any) -> Requests:
 
 def looped(
     table: Requests,
-    replica: Replica,
+    replica: Replica | Sequence[Replica],
     *,
     replicas: int = 1,
     limit: int = 1 << 30,
@@ -94,13 +94,14 @@ def looped(
     watcher: Callable[[Engine], None] | None = None,
     seed: int = 1,
 ) -> Loop:
-    """A run of replicas that has not begun."""
-    engines = [running._engine(replica, table, seed + at) for at in range(replicas)]
+    """A run of equal replicas, or of those that are named one by one, that has not begun."""
+    each = [replica] * replicas if isinstance(replica, Replica) else replica
+    engines = [running._engine(one, table, seed + at) for at, one in enumerate(each)]
     gateway = Gateway(engines, router, limit, table, seed)
     return Loop(table, engines, gateway, readers, over, clients, failure, watcher)
 
 
-def simulated(table: Requests, replica: Replica, warm: int = 0, **how: Any) -> Outcome:
+def simulated(table: Requests, replica: Replica | Sequence[Replica], warm: int = 0, **how: Any) -> Outcome:
     """A run of replicas; `warm` requests count in no summary."""
     loop = looped(table, replica, **how)
     loop.run(None, None)

@@ -27,8 +27,8 @@ class Engine:
         now: the last step boundary [s]; end: when the planned steps end [s] (inf = idle).
         waiting, reading: requests that are not admitted, and those whose prompts are being read.
         running: those that decode.
-        ended, begun: requests that ended or emitted their first token in the last steps that were committed or, of those
-            whose prompts were read elsewhere, as the next ones were planned.
+        ended, begun: requests that ended or emitted their first token at `now`: as steps were committed or, of those whose
+            prompts were read elsewhere, as the next ones were planned. Whoever puts them down empties both.
         preemptions: times that a request had to leave; hit_tokens, read_tokens: prompt tokens found and computed.
         busy, filled: time integrals of admitted requests and of held blocks [s]; fullest: most blocks ever held.
     """
@@ -115,7 +115,6 @@ class Engine:
         """Decide what the next steps hold and when they end."""
         running = self.running
         self._extra = 0.0
-        self.ended, self.begun = [], []
         self._make_room()
         if self.waiting:
             self._admit()
@@ -263,7 +262,6 @@ class Engine:
 
     def commit(self) -> None:
         """Take the planned steps: tokens, blocks, first tokens and ends; then the next may be planned."""
-        self.ended, self.begun = [], []
         taken, there = self.end - self.now, self.running.count + len(self.reading)
         grown, done = self.running.advance(self._jump) if self._jump else (0, [])
         self._spend(taken, there, grown)

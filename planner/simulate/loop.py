@@ -179,10 +179,10 @@ class Loop:
         engine.commit()
         self._steps += 1
         now = engine.now
-        self._told(engine)
+        ended = self._told(engine)
         if self._watcher is not None:
             self._watcher(engine)
-        if engine.ended and self.gateway.line:
+        if ended and self.gateway.line:
             self._refill(now)
         engine.plan()
         self._planned(where, engine)
@@ -192,20 +192,24 @@ class Loop:
     def _planned(self, where: int, engine: Engine) -> None:
         """A replica has planned its next steps; requests whose prompts were read elsewhere may have begun or ended."""
         self._await(where, engine)
-        if engine.begun or engine.ended:
-            self._told(engine)
-            if engine.ended and self.gateway.line:
-                self._refill(engine.now)
+        if (engine.begun or engine.ended) and self._told(engine) and self.gateway.line:
+            self._refill(engine.now)
 
-    def _told(self, engine: Engine) -> None:
-        """Put down whose first token came and who ended."""
-        now = engine.now
-        for request in engine.begun:
-            self._first[request] = now
-        for job in engine.ended:
+    def _told(self, engine: Engine) -> bool:
+        """Put down whose first token came and who ended; returns whether anybody ended."""
+        now, ended = engine.now, engine.ended
+        if engine.begun:
+            for request in engine.begun:
+                self._first[request] = now
+            engine.begun = []
+        if not ended:
+            return False
+        engine.ended = []
+        for job in ended:
             self._end[job.request] = now
             self._cached[job.request], self._preempted[job.request] = max(job.found, 0), job.preempted
             self._leave(job.request, now, DONE)
+        return True
 
     def _leave(self, request: int, at: float, state: int) -> None:
         """A request is done with; in a closed loop the next is sent."""
