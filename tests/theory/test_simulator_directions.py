@@ -7,6 +7,7 @@ enough between the two that chance does not decide it.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -43,12 +44,11 @@ LONG = 100_000
 
 @cache
 def behind_a_long_prompt(chunk: int) -> tuple[Outcome, float]:
-    """Short requests around one of 100,000 tokens; the run, and the longest time without a token for any of them [s]."""
+    """300 short requests around one of 100,000 tokens; the run, and the longest gap between tokens while any runs [s]."""
     scenario = Scenario(**{**SMALL, "isl": 500, "osl": 100, "chunk": chunk, "token_budget": chunk})
-    arrival = np.arange(600) * 0.1
-    isl = np.full(600, 500)
-    isl[300] = LONG
-    table = requests(arrival, isl, np.full(600, 100))
+    isl = np.full(301, 500)
+    isl[150] = LONG
+    table = requests(np.arange(301) * 0.1, isl, np.full(301, 100))
     marks: list[tuple[float, int]] = []
 
     def watcher(engine: Engine) -> None:
@@ -57,27 +57,28 @@ def behind_a_long_prompt(chunk: int) -> tuple[Outcome, float]:
     found = ready(resolve(scenario), plan_of(scenario), Traffic(in_flight=256), table, given=True, watcher=watcher)
     found.loop.run(None, None)
     outcome = found.outcome()
-    # Arrivals every 0.1 s cut jumps, so a gap of more than a step between marks cannot hide behind one.
-    gaps = [(later - now) for (now, there), (later, _) in zip(marks, marks[1:], strict=False) if there]
+    # Marks are at most 0.1 s of decoding apart, since every arrival ends a jump of several steps.
+    gaps = [(later - now) for (now, there), (later, _) in pairwise(marks) if there]
     return outcome, max(gaps)
 
 
 def test_chunks_keep_a_long_prompt_from_stalling_others() -> None:
-    """Read in one step, the prompt stops everybody for seconds; in chunks of 512 tokens nobody waits a fifth of that."""
+    """Read in one step, the prompt stops everybody for seconds; in chunks of 512 tokens nobody waits a twentieth of that."""
     whole, stalled = behind_a_long_prompt(131_072)
     chunked, longest = behind_a_long_prompt(512)
     assert whole.served.all()
     assert chunked.served.all()
     assert stalled > 1.0
-    assert longest < stalled / 5
-    short = np.arange(600) != 300
-    assert np.percentile(chunked.tpot[short], 99) < np.percentile(whole.tpot[short], 99)
+    assert longest < stalled / 20
+    short = np.arange(301) != 150
+    assert np.percentile(chunked.tpot[short], 99) < np.percentile(whole.tpot[short], 99) / 2
 
 
 def test_chunks_cost_the_long_prompt_its_time_to_first_token() -> None:
+    """Every chunk shares its step with those that decode, and has the costs of a step."""
     whole, _ = behind_a_long_prompt(131_072)
     chunked, _ = behind_a_long_prompt(512)
-    assert chunked.ttft[300] > 1.2 * whole.ttft[300]
+    assert chunked.ttft[150] > 1.03 * whole.ttft[150]
 
 
 # --- routers ---------------------------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ def routed(router: str, name: str) -> float:
     """P99 of the time to first token behind four replicas of 16 seats, each with a line of its own [ms]."""
     plan = {"8b": SMALL, "70b": LARGE}[name]
     seats = {**plan, "max_seqs": 16, "fix_replicas": 4}
-    busy = run(seats, {"arrival": "closed", "clients": 64, "osl_cv": 1.5, "in_flight": 4000})
+    busy = run(seats, {"arrival": "closed", "clients": 64, "in_flight": 4000})
     rate = 0.85 * busy.summary.qps
     found = run(seats, {"osl_cv": 1.5, "rate": rate, "router": router, "in_flight": 4000, "requests": 6000})
     return p99(found.summary.ttft)
@@ -96,10 +97,10 @@ def routed(router: str, name: str) -> float:
 
 @pytest.mark.parametrize("name", ["8b", "70b"])
 def test_looking_before_choosing_shortens_the_longest_waits(name: str) -> None:
-    """Least loaded, then the emptier of two, then in turn; two looks take most of what there is to take."""
+    """Of lengths with a spread of 1.5 means, at 85 % of what equal ones are served at: two looks do nearly what all do."""
     least, two, turn = (routed(router, name) for router in ("least-loaded", "two-choices", "round-robin"))
-    assert least <= two < turn
-    assert turn - two > two - least
+    assert max(least, two) < 0.5 * turn
+    assert two < 1.3 * least
 
 
 def test_sessions_that_come_home_find_their_cache() -> None:
