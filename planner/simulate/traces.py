@@ -170,7 +170,7 @@ def _add(taken: _Columns, table: Table, block: Block, known: Format) -> None:
     taken.osl.append(cells.tokens(_column(table, block, known.osl), known.osl, lines, least))
     if _has(table, known.session):
         taken.session += cells.names(_column(table, block, known.session), known.session, lines)
-    if _has(table, known.prefix_tokens):
+    if _has(table, known.prefix) or _has(table, known.prefix_tokens):
         _add_prefixes(taken, table, block, known)
     if _has(table, known.hashes):
         counts, ids = cells.blocks(_column(table, block, known.hashes), known.hashes, lines)
