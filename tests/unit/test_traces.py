@@ -221,7 +221,7 @@ TIME = "must be a time in seconds from 0 to 100,000,000,000"
         ("", "trace = empty: must hold one request a row"),
         (" \n\n", "trace = empty: must hold one request a row"),
         (PLAIN, "trace = no rows: must hold one request a row below the column names"),
-        (BURST.split("5,ChatGPT")[0], "trace = 1 rows, none with input and output: must hold at least one"),
+        (BURST.split("5,ChatGPT")[0], "trace = 1 row, none with input and output: must hold at least one"),
         # no text
         (gzip.compress(b"time_s"), "trace = a gzip file: must be plain text in UTF-8"),
         (b"PK\x03\x04 rest", "trace = a zip or xlsx file: must be plain text in UTF-8"),
@@ -353,6 +353,7 @@ def test_a_date_with_another_zone_is_refused():
     assert "time zone" in refusal(text)
 
 
+@pytest.mark.alone
 def test_a_trace_too_large_is_refused_before_it_is_read(tmp_path):
     with pytest.raises(InputError, match=r"^trace = big.csv with 11 bytes: must be at most 10 bytes"):
         read_trace(b"\0" * 11, "big.csv", most=10)
@@ -369,6 +370,24 @@ def test_more_than_a_million_rows_are_refused():
     assert refusal(PLAIN.encode() + b"0,1,1\n" * 1_000_001).startswith(
         "trace = more than 1,000,000 rows: must have at most"
     )
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (PLAIN.encode() + b"\n" * 60_000_000, "trace = 60,000,001 lines: must have at most 1,000,000 rows"),
+        (PLAIN.encode() + b"\r" * 2_000_000, "trace = 2,000,000 lines: must have at most 1,000,000 rows"),
+        (b"," * 60_000_000, "trace = line 1 with 60,000,000 bytes: must be at most 1,048,576 bytes"),
+        (PLAIN.encode() + b"0,5," + b"6" * 2_000_000, "trace = line 2 with 2,000,004 bytes: must be at most 1,048,576"),
+        (MOONCAKE.encode() + b'{"a": "' + b"x" * 2_000_000 + b'"}\n', "trace = line 3 with 2,000,009 bytes: must be"),
+    ],
+    ids=["blank", "old Mac", "commas", "digits", "JSON"],
+)
+def test_lines_too_many_or_too_long_are_refused_at_once(text, sentence):
+    start = perf_counter()
+    assert refusal(text).startswith(sentence)
+    assert perf_counter() - start < 3.0
 
 
 def test_a_file_that_cannot_be_read_is_the_systems_own_error(tmp_path):
