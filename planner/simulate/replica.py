@@ -121,7 +121,7 @@ def replica_of(
     budget = setting.token_budget if setting.convention.overheads else max(setting.token_budget, longest)
     chunk = min(asked.chunk or budget, budget)
     blocks = int(paged // block_bytes) * ranks
-    steps = StepTimes(setting, known.clock, int(seats), longest, prompts=asked.prefill != "excluded")
+    steps = StepTimes(setting, known.clock, int(seats), longest, budget, prompts=asked.prefill != "excluded")
     return Replica(
         steps=steps,
         seats=int(seats),
