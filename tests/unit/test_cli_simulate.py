@@ -307,6 +307,7 @@ def test_block_names_are_cut_with_their_requests(capsys: pytest.CaptureFixture[s
         (("--arrival", "poison"), "did you mean poisson?"),
         (("--seed", "-1"), "seed = -1: must be a whole number from 0 to 4,294,967,295"),
         (("--runs", "0"), "runs = 0: must be a whole number from 1 to 10,000"),
+        (("--runs", "00000000199999999999"), "must be a whole number from 1 to 10,000"),
         (("--runs", "ten"), "runs = ten: must be a whole number from 1 to 10,000"),
         (("--runs", "2", "--requests-csv"), "must be 1 with --requests-csv"),
         (("--trace", "nowhere.csv"), "nowhere.csv: No such file or directory"),
