@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from planner.optimise.answer import Progress
@@ -53,11 +53,16 @@ def verdict(summary: Summary, scenario: Scenario) -> str:
     """Whether a run holds at the promised percentile, in a sentence, with what breaks where it does not."""
     at = percentile_name(scenario.sla_pct)
     if summary.meets_sla:
-        return f"Holds at {at}: {', '.join(_kept(summary, scenario))}."
+        return _sentence(f"Holds at {at}", [*_kept(summary, scenario)])
     broken = [*_broken(summary, scenario)]
     if left := _unserved(summary):
         broken.append(left)
-    return f"Does not hold at {at}: {', '.join(broken)}."
+    return _sentence(f"Does not hold at {at}", broken)
+
+
+def _sentence(verdict: str, reasons: Sequence[str]) -> str:
+    """A verdict and its reasons, where there are any."""
+    return f"{verdict}{': ' if reasons else ''}{', '.join(reasons)}."
 
 
 def _promises(summary: Summary, scenario: Scenario) -> Iterator[tuple[str, float, float]]:
@@ -185,8 +190,14 @@ def replicated_verdict(found: Replicated) -> str:
         for name, figure, limit in limits
         if found.estimates[figure].mean is not None
     ]
-    lost = f" {len(found.lost):,} runs were lost by the workers." if found.lost else ""
-    return f"{verb} at {at} {where}{': ' if said else ''}{', '.join(said)}.{lost}"
+    said += [
+        f"{_number(found.estimates[name].mean)} {what} a run on average"
+        for name, what in LEFT
+        if found.estimates[name].mean
+    ]
+    count = len(found.lost)
+    lost = f" {count:,} {'run was' if count == 1 else 'runs were'} lost by the workers." if count else ""
+    return _sentence(f"{verb} at {at} {where}", said) + lost
 
 
 def _plus_minus(each: Estimate) -> str:

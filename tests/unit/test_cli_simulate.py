@@ -28,8 +28,9 @@ from planner.simulate.document import (
     run_document,
     summary_csv,
 )
-from planner.simulate.figures import FIGURES
-from planner.simulate.report import percentile_name, verdict
+from planner.simulate.figures import FIGURES, Digest
+from planner.simulate.replicate import Replicated, estimates
+from planner.simulate.report import percentile_name, replicated_verdict, verdict
 from planner.simulate.requests import NONE, Requests
 from planner.simulate.run import Run
 from planner.simulate.spelling import asked_of, traffic_from_texts
@@ -112,6 +113,26 @@ PROMISE = Scenario(sla_ttft_ms=500.0, sla_tpot_ms=40.0, sla_pct=99.9)
 )
 def test_the_verdict_in_a_sentence(changes: dict[str, object], says: str) -> None:
     assert verdict(summary(**changes), PROMISE) == says
+
+
+def test_the_verdict_of_several_runs() -> None:
+    """TTFT 400, 412, 424: mean 412, s = 12, half = 4.303 · 12 / √3 = 29.8; 0, 30 and 60 are turned away."""
+    told = [
+        Digest(
+            PROMISE,
+            Traffic(seed=at),
+            4.0,
+            8,
+            1,
+            summary(ttft=spread(400.0 + 12 * at), rejected=30 * at, meets_sla=at < 1),
+        )
+        for at in range(3)
+    ]
+    found = Replicated(tuple(told), estimates(told), 1 / 3, (3,))
+    assert replicated_verdict(found) == (
+        "Holds at P99.9 in 1 of 3 runs: TTFT 412 ± 29.8 ms against 500 ms, TPOT 31.0 ± 0 ms against 40 ms, "
+        "30.0 requests turned away a run on average. 1 run was lost by the workers."
+    )
 
 
 def test_percentiles_are_named_without_needless_zeros() -> None:
