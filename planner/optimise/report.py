@@ -11,6 +11,9 @@ from planner.optimise.calibrated import calibration_mark, calibration_words
 from planner.optimise.question import LIMITED, MOST_GPUS, OBJECTIVES, Question
 from planner.optimise.search import OnProgress
 from planner.optimise.shadow import relaxations
+from planner.optimise.trial import Trial
+from planner.optimise.verdict import VERDICTS, percentile_words, verdict
+from planner.optimise.verified import Verified
 from planner.report import table
 from planner.share import pinned, to_link
 from planner.specs.scenario import describe
@@ -42,12 +45,16 @@ SAME: Final = 0.05
 EVERY: Final = 0.1
 """Seconds between two states of the line."""
 
+SEARCHED: Final = "searched {done:,} of {total:,} parts, {considered:,} rows"
+SIMULATED: Final = "simulated {done:,} of {total:,} plans, {considered:,} requests"
+"""What the line says."""
+
 
 class ProgressLine:
     """One line that is written over on a terminal; elsewhere a line every second, and the last one."""
 
-    def __init__(self, out: TextIO) -> None:
-        self.out = out
+    def __init__(self, out: TextIO, said: str = SEARCHED) -> None:
+        self.out, self.said = out, said
         self.terminal = out.isatty()
         self.last = float("-inf")
 
@@ -58,7 +65,7 @@ class ProgressLine:
             return
         self.last = now
         best = "" if progress.best is None else f", best so far {significant(progress.best)}"
-        text = f"searched {progress.done:,} of {progress.total:,} parts, {progress.considered:,} rows{best}"
+        text = self.said.format(done=progress.done, total=progress.total, considered=progress.considered) + best
         self.out.write(f"\r\x1b[2K{text}{chr(10) if ended else ''}" if self.terminal else f"{text}\n")
         self.out.flush()
 
@@ -145,6 +152,35 @@ def _open(question: Question, on_progress: OnProgress | None, executor: Executor
     ]
     none = f"Nothing within {question.max_gpus:,} GPUs keeps all constraints, and no single change of one is enough."
     return "\n".join([infeasible(question), *found]) if found else none
+
+
+def verified_text(found: Verified) -> str:
+    """The verdict in a sentence, and every plan that was simulated."""
+    rows = [_trial_row(each) for each in found.trials]
+    links = [f"  {_place(each)}  {to_link(pinned(each.scenario))}" for each in found.trials if each.more]
+    head = f"{verdict(found)}\n\n{table(_trial_header(found), rows)}"
+    return "\n".join((head, *(["links", *links] if links else []), ""))
+
+
+def _trial_header(found: Verified) -> tuple[str, ...]:
+    """Titles of the table of trials."""
+    at = percentile_words(found.question.scenario.sla_pct)
+    cost = ("$/Mtok good, simulated", "$/Mtok good, plan")
+    return ("rank", "plan", "replicas", "GPUs", f"TTFT {at} (ms)", f"TPOT {at} (ms)", "good (%)", *cost, "verdict")
+
+
+def _trial_row(trial: Trial) -> tuple[str, ...]:
+    """One trial as cells."""
+    times = (_number(trial.ttft_at_pct_ms), _number(trial.tpot_at_pct_ms), f"{100 * trial.good:.1f}")
+    costs = (_number(trial.usd_per_m_good), _number(trial.usd_per_m_goodput))
+    return (
+        _place(trial), trial.kind, whole(trial.replicas), whole(trial.gpus), *times, *costs, VERDICTS[trial.holds],
+    )  # fmt: skip
+
+
+def _place(trial: Trial) -> str:
+    """Rank of a choice, and how many replicas were added to it."""
+    return f"{trial.rank} +{trial.more}" if trial.more else str(trial.rank)
 
 
 def _counts(answer: Answer) -> str:

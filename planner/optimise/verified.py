@@ -164,7 +164,7 @@ class Court:
         alone = self.executor is None or len(candidates) < AT_A_TIME
         work = partial(tried, cancelled=self.cancelled) if alone else tried
         found: dict[int, Trial] = {}
-        self._told(len(candidates))
+        self._told(len(candidates) + 1)
         for at, trial in shared_out(
             work, [(each, self.traffic) for each in candidates], None if alone else self.executor
         ):
@@ -173,14 +173,14 @@ class Court:
             if trial is not None:
                 found[at] = trial
                 self.trials.append(trial)
-                self._told(len(candidates) - len(found))
+                self._told(len(candidates) - len(found) + 1)
         return [found[at] for at in sorted(found)]
 
     def _told(self, coming: int) -> None:
-        """Say how far it is; what may follow counts as one more until the end."""
+        """Say how far it is, and how many are known to come; what may follow them counts as one more until the end."""
         if self.on_progress is not None:
             done, simulated = len(self.trials), sum(each.requests for each in self.trials)
-            self.on_progress(Progress(done, done + coming + (coming > 0), simulated, None))
+            self.on_progress(Progress(done, done + coming, simulated, None))
 
     def best(self) -> Trial | None:
         """The best that holds, so far: the winner where it does."""
