@@ -12,7 +12,7 @@ from planner.optimise.question import LIMITED, MOST_GPUS, OBJECTIVES, Question
 from planner.optimise.search import OnProgress
 from planner.optimise.shadow import relaxations
 from planner.optimise.trial import Trial
-from planner.optimise.verdict import VERDICTS, percentile_words, verdict
+from planner.optimise.verdict import VERDICTS, good_words, percentile_words, verdict
 from planner.optimise.verified import Verified
 from planner.report import table
 from planner.share import pinned, to_link
@@ -171,7 +171,7 @@ def _trial_header(found: Verified) -> tuple[str, ...]:
 
 def _trial_row(trial: Trial) -> tuple[str, ...]:
     """One trial as cells."""
-    times = (_number(trial.ttft_at_pct_ms), _number(trial.tpot_at_pct_ms), f"{100 * trial.good:.1f}")
+    times = (_number(trial.ttft_at_pct_ms), _number(trial.tpot_at_pct_ms), good_words(trial))
     costs = (_number(trial.usd_per_m_good), _number(trial.usd_per_m_goodput))
     return (
         _place(trial), trial.kind, whole(trial.replicas), whole(trial.gpus), *times, *costs, VERDICTS[trial.holds],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from planner.optimise.trial import Trial
@@ -69,6 +70,11 @@ def dearer_words(trial: Trial, winner: Trial) -> str:
     return f"at {'+' if share > 0 else '−'}{significant(abs(share) * 100, 2)} % cost"
 
 
+def good_words(trial: Trial) -> str:
+    """Share of requests that kept both, in percent to a tenth, rounded down: not all is never written as all."""
+    return f"{math.floor(trial.good * 1000 + 1e-9) / 10:.1f}"
+
+
 def _kept(trial: Trial) -> str:
     """Both times at the percentile, beside what is promised."""
     asked = trial.scenario
@@ -91,9 +97,7 @@ def _instead(found: Verified) -> str:
         return f"{said}, {dearer_words(taken, winner)}."
     if nearest is None or nearest is winner:
         return "Nothing else that was tried holds; it comes nearest."
-    return (
-        f"Nothing else that was tried holds; nearest comes {plan_words(nearest)}, {broken(nearest) or margin(nearest)}."
-    )
+    return f"Nothing else that was tried holds; nearest comes {plan_words(nearest)} with {broken(nearest) or margin(nearest)}."
 
 
 def _percent(share: float) -> str:

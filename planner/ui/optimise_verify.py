@@ -10,7 +10,7 @@ import streamlit as st
 from planner.optimise.answer import Answer, Progress
 from planner.optimise.question import Question
 from planner.optimise.trial import Trial
-from planner.optimise.verdict import percentile_words, verdict
+from planner.optimise.verdict import good_words, percentile_words, verdict
 from planner.optimise.verified import TOP, Verified, requests_to_try
 from planner.share import to_link
 from planner.specs.scenario import Scenario
@@ -154,7 +154,7 @@ def row(trial: Trial, found: Verified, mine: Scenario) -> Row:
     """One trial as cells; what is chosen stands out."""
     texts = (
         trial.kind, whole(trial.replicas), _figure(trial.ttft_at_pct_ms), _figure(trial.tpot_at_pct_ms),
-        f"{100 * trial.good:.1f} %", shown(trial.usd_per_m_good, "$"), shown(trial.usd_per_m_goodput, "$"),
+        f"{good_words(trial)} %", shown(trial.usd_per_m_good, "$"), shown(trial.usd_per_m_goodput, "$"),
         word(f"verdict_{str(trial.holds).lower()}"),
     )  # fmt: skip
     return texts, ways(trial, mine), trial.scenario == found.chosen

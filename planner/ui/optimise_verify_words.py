@@ -24,7 +24,7 @@ EN: Final = {
     "holds": "Holds at {at} in simulation.",
     "fails": "Fails at {at} in simulation.",
     "close": "Too close to call at {at} in simulation.",
-    "grounds": "{traffic}; {counted} counted per plan at least, after the system has filled. Margins hold 95 %.",
+    "grounds": "{traffic}; at least {counted} of each plan are counted, after the system has filled. Verdicts are 95 % sure.",
     "at_rate": "Poisson traffic at {rate} requests/s",
     "at_load": "Poisson traffic at {load} of what each plan carries",
     "kind": "Kind",
