@@ -114,7 +114,7 @@ def tried(candidate: Candidate, traffic: Traffic, cancelled: Callable[[], bool] 
         wished = counted * TIMES_LONGER**at
         length = min(max(wished + filling, math.ceil(wished / (1 - WARM_UP))), MOST_REQUESTS)
         sized = traffic.model_copy(update={"requests": length, "seed": seed})
-        run = _settled(simulate(scenario, sized, None, None, cancelled), filling)
+        run = _settled(simulate(scenario, sized, None, None, cancelled), length - wished)
         shares = _shares(run)
         holds = _both(*(share.reaches(wanted) for share in shares))
         if holds is not None:

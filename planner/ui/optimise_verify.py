@@ -18,7 +18,7 @@ from planner.ui import optimise_tasks, show
 from planner.ui.advice_block import link
 from planner.ui.link import anchor
 from planner.ui.optimise_blocks import Row, listing
-from planner.ui.optimise_run import Desk, View, shelf
+from planner.ui.optimise_run import Desk, View
 from planner.ui.optimise_verify_words import word
 from planner.ui.worker import LONGEST
 from planner.units import DASH, percent, significant, whole
@@ -36,7 +36,7 @@ TRAFFIC: Final = Path(__file__).resolve().parent / "app_pages" / "traffic.py"
 
 def known(answer: Answer) -> Verified | None:
     """What was simulated of an answer before; nothing begins with it."""
-    found: Verified | None = shelf().get((VERIFIED.name, answer.question))
+    found: Verified | None = VERIFIED.known(answer.question)
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.optimise import verified
+from planner.optimise import trial, verified
 from planner.optimise.answer import Answer, Cancelled, Progress
 from planner.optimise.enlarged import within
 from planner.optimise.margin import Share, dependence, share_of, wilson
@@ -218,10 +218,10 @@ def test_without_an_answer_there_is_nothing_to_simulate() -> None:
 
 def test_without_a_rate_each_plan_has_what_it_is_sized_for() -> None:
     answer = asked(HOLDS.with_(qps=0.0), 2)
-    for choice, trial in zip(answer.best, verify(answer, top=len(answer.best)).trials, strict=True):
+    for choice, found in zip(answer.best, verify(answer, top=len(answer.best)).trials, strict=True):
         plan = plan_of(choice.scenario)
-        assert trial.rate == pytest.approx(0.8 * plan.output_tok_s / 64)
-        assert trial.billed == pytest.approx(plan.usd_per_hour / (trial.rate * 64 * 3600 / 1e6))
+        assert found.rate == pytest.approx(0.8 * plan.output_tok_s / 64)
+        assert found.billed == pytest.approx(plan.usd_per_hour / (found.rate * 64 * 3600 / 1e6))
 
 
 def test_the_median_can_be_promised_too() -> None:
@@ -253,7 +253,9 @@ def test_processes_find_the_same(failing: tuple[Answer, Verified]) -> None:
         assert verify(answer, executor=pool) == found
 
 
-def test_what_is_too_close_to_call_is_simulated_again_with_more() -> None:
+def test_what_is_too_close_to_call_is_simulated_again_with_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "FEWEST", 400)
+    monkeypatch.setattr(trial, "BROKEN", 4)
     best = asked(HOLDS.with_(osl=16), 1).best[0]
     once = tried(Candidate(best.scenario, best.kind, 1), Traffic())
     assert once.seeds == (1,)
@@ -282,8 +284,8 @@ def test_less_than_one_kind_is_refused() -> None:
 # --- words ------------------------------------------------------------------------------------------
 
 
-def made(trial: Trial, **changes: Any) -> Trial:
-    return replace(trial, **changes)
+def made(found: Trial, **changes: Any) -> Trial:
+    return replace(found, **changes)
 
 
 def test_sentences_of_every_outcome(failing: tuple[Answer, Verified]) -> None:
