@@ -19,7 +19,7 @@ from planner.catalog.scenarios import presets
 from planner.errors import Fault, HeadroomError, InputError
 from planner.export import to_csv, to_json
 from planner.optimise.document import answer_csv, answer_json, remedies, verified_json
-from planner.optimise.report import MOST_SHOWN, QUESTION_HELP, SIMULATED, ProgressLine, answer_text, verified_text
+from planner.optimise.report import MOST_SHOWN, QUESTION_HELP, ProgressLine, answer_text, simulated, verified_text
 from planner.optimise.search import optimise
 from planner.optimise.second import helper_for
 from planner.optimise.spelling import asked_of, question_from_texts
@@ -27,6 +27,7 @@ from planner.optimise.verified import TOP, verify
 from planner.predict import predict_file
 from planner.report import plan_text, table
 from planner.share import scenario_from_text
+from planner.simulate import command as simulation
 from planner.single import plan_of
 from planner.specs.scenario import SCENARIO_FIELDS, describe
 from planner.units import DASH
@@ -167,7 +168,7 @@ def _optimise(asked: argparse.Namespace) -> str:
     answer = optimise(question, told, None, top, helper)
     if asked.csv:
         return answer_csv(answer)
-    said = ProgressLine(sys.stderr, SIMULATED).show
+    said = ProgressLine(sys.stderr, simulated).show
     found = None if trials is None or answer.winner is None else verify(answer, None, trials, said, None, helper)
     if asked.json:
         more = {} if found is None else verified_json(found)
@@ -288,6 +289,7 @@ def _field_help() -> str:
 COMMANDS: Final = (
     Command("plan", "One plan for a scenario.", _plan_arguments, _plan, epilog=_field_help()),
     Command("optimise", "The best layouts, best first.", _optimise_arguments, _optimise),
+    Command("simulate", "Traffic on a plan, request by request.", simulation.arguments, simulation.run),
     Command("predict", "Predict measured cases.", _predict_arguments, _predict),
     Command("validate", "Predict measured cases and say how far off.", _validate_arguments, _validate),
     Command("calibrate", "Fit constants to measurements.", calibrate.arguments, calibrate.run),
