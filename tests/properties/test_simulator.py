@@ -178,7 +178,7 @@ class Auditor:
             setattr(engine, name, part)
         engine.running.advance = advanced  # type: ignore[method-assign]
         if single:
-            engine.running.jump = lambda free: 1  # type: ignore[method-assign]
+            engine.running.jump = lambda _free: 1  # type: ignore[method-assign]
 
     def planned(self, engine: Engine) -> None:
         """The next steps keep the budget, and have their blocks."""
