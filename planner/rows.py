@@ -172,14 +172,14 @@ def room(setting: Setting, layout: Layout) -> Room:
     exact = replace(setting.allocation, block=1)
     token = kv.sequence_bytes(setting.cache, length * ONE, layout.tp, layout.pp, layout.context_ways, exact) / length
     token = token * (1.0 + setting.draft.share)
-    growing = pool if _state(setting, layout) is None else memory.growing_pool(pool, setting.engine.state_ratio)
+    growing = pool if state_bytes_of(setting, layout) is None else memory.growing_pool(pool, setting.engine.state_ratio)
     tokens = memory.tokens_held(growing, token, convention.cache_utilisation, setting.allocation.block)
     held = _sequences(setting, layout, (pool, growing), full, common)
     held_mean = _sequences(setting, layout, (pool, growing), mean, usual_common)
     return Room(physical, usable, weights, space, pool, token, tokens, held, held_mean)
 
 
-def _state(setting: Setting, layout: Layout) -> Column | None:
+def state_bytes_of(setting: Setting, layout: Layout) -> Column | None:
     """Bytes of a sequence's recurrent states on one rank; None where no part of the pool is theirs alone."""
     state = kv.state_bytes(setting.cache, layout.tp, layout.pp) * (1.0 + setting.draft.share)
     return state if setting.convention.overheads and memory.splits(setting.engine, state) else None
@@ -188,7 +188,7 @@ def _state(setting: Setting, layout: Layout) -> Column | None:
 def _sequences(setting: Setting, layout: Layout, pools: tuple[Column, Column], full: Column, common: Column) -> Column:
     """Sequences of a size that a replica's pools (all of it, what grows) hold, states in a part of their own or not."""
     pool, growing = pools
-    paging, state = setting.convention.cache_utilisation, _state(setting, layout)
+    paging, state = setting.convention.cache_utilisation, state_bytes_of(setting, layout)
     if state is None:
         return memory.sequences_held(pool, full, common, paging, layout.dp)
     held = memory.sequences_held(growing, full - state, common, paging, layout.dp)

@@ -213,11 +213,11 @@ def _per_operator(clock: Clock, step: Pass, plain: Ledger, cores: Ledger) -> tup
 def _overlapped(clock: Clock, step: Pass) -> tuple[Column, Column]:
     """A step as two micro-batches of half the tokens each, and what prefill adds to it."""
     decoding = clock.decoding
-    alone = _two_halves(clock, step)
+    alone = two_halves(clock, step)
     if decoding.prompt is None:
         return alone, np.zeros(1)
     together = chunks_in_a_step(step.sequences, decoding.osl, decoding.prompt.chunks)
-    whole = _two_halves(clock, mixed_pass(step, decoding.prompt, together))
+    whole = two_halves(clock, mixed_pass(step, decoding.prompt, together))
     return alone, shared_prefill(whole, alone, clock.share, decoding.prompt.chunks, together)
 
 
@@ -232,7 +232,7 @@ def half_pass(step: Pass) -> Pass:
     )
 
 
-def _two_halves(clock: Clock, step: Pass) -> Column:
+def two_halves(clock: Clock, step: Pass) -> Column:
     """Time of a pass whose exchange of one half runs while the other half computes."""
     profile, placed = clock.decoding.profile, clock.placed
     half = half_pass(step)
