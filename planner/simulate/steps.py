@@ -94,8 +94,9 @@ class StepTimes:
             self._fill(most, longest)
 
     def _fill(self, most: int, longest: int) -> None:
-        """Tables of what prompt tokens add."""
-        largest = float(max(longest, 2))
+        """Tables of what prompt tokens add, to as many as a step may read: of several prompts, or of two on one rank."""
+        together = self._setting.token_budget * (1 if self.ways == 1 else 2)
+        largest = float(max(longest, 2, together))
         sizes = _spread(1.0, largest, PROMPT_SIZES)
         batches = _spread(1.0, float(max(most, 2)), MIXED_BATCHES)
         self._everywhere = self._added(batches, sizes, everywhere=True)
