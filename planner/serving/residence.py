@@ -25,12 +25,14 @@ class Stay:
     Attributes:
         present, spread: mean and variance of the share of those that run when it starts.
         coming, coming_spread: of those that come while it runs.
+        turnover: requests that can take one seat meanwhile.
     """
 
     present: Grid
     spread: Grid
     coming: Grid
     coming_spread: Grid
+    turnover: Grid
 
 
 @functools.lru_cache(maxsize=16)
@@ -57,9 +59,9 @@ def stay(cv: float, lengths: Grid) -> Stay:
     """Shares for requests of given lengths over the mean, when lengths vary by so much."""
     if cv == 0.0:
         half, twelfth = np.full(1, 0.5), np.full(1, 1.0 / 12.0)
-        return Stay(half, twelfth, half, twelfth)
+        return Stay(half, twelfth, half, twelfth, np.ones(1))
     own, shares = _stays(cv)
-    return Stay(*(np.interp(lengths, own, each) for each in shares))
+    return Stay(*(np.interp(lengths, own, each) for each in shares), 1.0 + lengths * (1.0 + cv**2))
 
 
 @dataclass(frozen=True)
@@ -70,12 +72,15 @@ class Pace:
         bare: a step of the mean batch that reads nothing [s]; slope: what one more sequence adds [s].
         mean: the batch that `bare` is of [sequences].
         prompt: what one prompt adds to the steps that it shares [s].
+        reads, adds: prompts a step, rising, and what they add to each, over what `prompt` says (several share a step).
     """
 
     bare: Grid
     slope: Grid
     mean: Grid
     prompt: Grid
+    reads: Grid
+    adds: Grid
 
 
 def token_seconds(
@@ -98,9 +103,10 @@ def token_seconds(
     growth = np.clip(rate * (steps * pace.slope * beside.coming + pace.prompt), 0.0, 0.9)
     first = counts(begun, 6)
     come = first / (1.0 - growth) + np.sqrt(first * growth / (1.0 - growth) ** 3) * normal(7)
-    come = np.maximum(come, 0.0)
+    come = np.clip(come, 0.0, np.maximum(most - 1.0, 0.0) * beside.turnover)
     noise = np.sqrt(present * beside.spread + come * beside.coming_spread) * normal(8)
     batch = np.clip(1.0 + along + present * beside.present + come * beside.coming + noise, 1.0, most)
-    return np.asarray(pace.bare + pace.slope * (batch - pace.mean) + pace.prompt * come / np.maximum(steps, 1.0))
+    each = come / np.maximum(steps, 1.0)
+    return np.asarray(pace.bare + pace.slope * (batch - pace.mean) + pace.prompt * each * np.interp(each, pace.reads, pace.adds))
 
 

@@ -59,6 +59,28 @@ class Steps:
         return np.interp(batch, self.batches, self.admits)
 
 
+    def averaged(self, batch: Grid, mean: Grid) -> Grid:
+        """Mean seconds of steps that read a random number of prompts, Poisson around a mean, as far as the budget goes [s].
+
+        Many are taken to be as many as their mean, and so are parts of prompts where a step admits no whole one.
+        """
+        room = self.room(batch)
+        most = float(mean.max(initial=0.0))
+        if most > FEW or self.prompts[-1] < 1.0:
+            return self.at(batch, np.minimum(mean, room))
+        term = np.exp(-mean)
+        total, seconds = term, term * self.alone(batch)
+        for k in range(1, int(most + 6.0 * np.sqrt(most) + 3.0)):
+            term = term * mean / k
+            total = total + term
+            seconds = seconds + term * self.at(batch, np.minimum(float(k), room))
+        return np.asarray(seconds / total)
+
+
+FEW = 12.0
+"""Mean prompts a step up to which their number is averaged over."""
+
+
 def _between(lines: Grid, x: Grid) -> tuple[npt.NDArray[np.int64], Grid]:
     """The line before each number and how far it is to the next one, held at the ends."""
     i = np.clip(np.searchsorted(lines, x, side="right") - 1, 0, len(lines) - 2)
