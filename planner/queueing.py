@@ -12,8 +12,8 @@ from planner.pools import transfer
 from planner.rows import Bounds, promised_tpot
 from planner.serving import chain as chains
 from planner.serving import prefill
-from planner.serving.chain import Chain, departures, mean_wait
-from planner.serving.draws import draws, lengths
+from planner.serving.chain import Chain, departures, mean_wait, wait_shape
+from planner.serving.draws import draws, gamma, lengths
 from planner.serving.first_token import Met, boundaries, first_token
 from planner.serving.residence import Pace, stay, token_seconds
 from planner.serving.step_table import Steps, step_table
@@ -192,7 +192,7 @@ def at_rate(of: Replica, rate: float, pct: float) -> Tails:
     batches = np.array([present[group == each].mean() for each in range(GROUPS)])
     sizes, outputs = lengths(of.isl_cv, 9), lengths(of.osl_cv, 10)
     met, longer, pace = _steps(of, of.deciding(batches), group, rate, sizes, present == 0.0)
-    ttft = of.front + _seat_wait(of, found, rate, u[5], u[0]) + met.seconds
+    ttft = of.front + _seat_wait(of, found, rate) + met.seconds
     beside = stay(of.osl_cv, outputs)
     steps = np.maximum(of.decoding * outputs, 1.0)
     taken = token_seconds(pace, of.deciding(present), steps, rate, beside, float(of.seats[-1]), longer, met.beside)
@@ -226,10 +226,10 @@ def _sharing(steps: Steps, batch: float, mean: float) -> tuple[Grid, Grid]:
     return reads, each / max(float(each[3]), 1e-12)
 
 
-def _seat_wait(of: Replica, found: Chain, rate: float, u: Grid, place: Grid) -> Grid:
+def _seat_wait(of: Replica, found: Chain, rate: float) -> Grid:
     """Wait for a seat, for requests of the sample: those that meet the fullest replica wait [s]."""
     mean = float(mean_wait(np.asarray(rate), np.asarray(of.ending[-1]), of.osl_cv))
-    return np.where(place > 1.0 - found.waits, -np.log(u) * mean, 0.0)
+    return np.where(draws()[0] > 1.0 - found.waits, mean * gamma(float(wait_shape(of.osl_cv)), 5), 0.0)
 
 
 def _tails(of: Replica, rate: float, found: Chain, share: float, ttft: Grid, tpot: Grid) -> Tails:

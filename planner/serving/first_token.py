@@ -79,7 +79,7 @@ def _parts(steps: Steps, room: Grid, batches: Grid, rate: float, spread: bool) -
     """Units of a prompt: one, several where a step admits few prompts, less than one where very many arrive."""
     least = float(room.min())
     if spread or least < FINE:
-        return max(float(np.ceil(FINE / least)), FINE if spread else 1.0)
+        return max(float(np.round(FINE / least)), FINE if spread else 1.0)
     arriving = rate * float(steps.at(batches, np.minimum(room, rate * steps.alone(batches))).max()) / steps.stages
     return 1.0 / max(np.ceil(arriving / (STATES / 4.0)), 1.0)
 
@@ -176,7 +176,8 @@ def first_token(
     turns = np.maximum(np.ceil((ahead + own) / admits - 1e-9), np.ceil(sizes * steps.chunks - 1e-9))
     full = steps.at(batch, admits / found.parts)
     done = (turns - 1.0) * admits
-    waiting = ahead + own + behind + (turns - 1.0) * rate * full / steps.stages * found.parts - done
+    later = found.parts * counts((turns - 1.0) * rate * full / steps.stages, 11)
+    waiting = ahead + own + behind + later - done
     read = np.clip(waiting, np.clip(ahead + own - done, 0.0, admits), admits)
     last = steps.at(batch, read / found.parts)
     beside = np.maximum(read - own, 0.0) / found.parts
