@@ -97,10 +97,13 @@ class Replica:
 def replica(setting: Setting, known: Bounds, batch: float, isl_cv: float = 0.0, osl_cv: float = 0.0) -> Replica:
     """One replica of a layout at a largest batch."""
     budget = float(setting.token_budget) if setting.convention.overheads else np.inf
-    steps = step_table(known.clock, setting.prompt, batch, budget)
-    here = steps.chunks > 0.0
+    late = setting.scenario.osl * osl_cv**2 / 2.0
+    decoded = replace(known.clock.decoding, context=known.clock.decoding.context + late)
+    clock = replace(known.clock, decoding=decoded)
+    steps = step_table(clock, setting.prompt, batch, budget, float(setting.scenario.chunk))
+    here = steps.part > 0.0
     decoding = max(float(setting.scenario.osl) - 1.0, 0.0) / steps.tokens if here else setting.scenario.osl / steps.tokens
-    reading = float(np.ceil(steps.chunks)) if here else 0.0
+    reading = float(np.ceil(1.0 / steps.part)) if here else 0.0
     seats = chains.seats(max(batch, 1.0))
     made = Replica(setting, known, steps, seats, decoding, reading, _front(setting, known), np.ones(1), isl_cv, osl_cv)
     return replace(made, ending=_full_rates(made))
@@ -109,17 +112,28 @@ def replica(setting: Setting, known: Bounds, batch: float, isl_cv: float = 0.0, 
 def _full_rates(of: Replica) -> Grid:
     """Requests that end a second when so many have a seat and each that ends is followed by the next, shape (n,)."""
     steps, taken = of.steps, of.deciding(of.seats)
-    if steps.chunks == 0.0:
+    if steps.part == 0.0:
         return departures(of.seats, of.residence * steps.at(taken, np.zeros(len(taken))))
     inside = steps.batches * of.residence / max(of.decoding, 1.0)
     read, room = inside / of.residence / steps.stages, steps.admits
-    full = departures(of.seats, of.residence * np.interp(taken, steps.batches, steps.averaged(steps.batches, np.minimum(read, room))))
+    stay = of.residence * steps.averaged(steps.batches, np.minimum(read, room)) + _reader_wait(steps, read)
+    full = departures(of.seats, np.interp(taken, steps.batches, stay))
     limit = room / steps.at(steps.batches, room) * steps.stages
     full = np.minimum(full, np.interp(taken, steps.batches, limit))
     over = np.flatnonzero(np.interp(taken, steps.batches, read - room) > 0.0)
     if len(over):
         full[over[0] :] = full[max(over[0] - 1, 0)]
     return full
+
+
+def _reader_wait(steps: Steps, reads: Grid) -> Grid:
+    """Mean wait for others' prompts when a step admits few, beside every batch of the table [s]: an M/D/1 queue."""
+    room = np.maximum(steps.admits, 1e-9)
+    if steps.part == 0.0:
+        return np.zeros(len(room))
+    busy = np.minimum(reads / room, 0.9)
+    one = steps.at(steps.batches, room) / room
+    return np.asarray(busy * one / (2.0 * (1.0 - busy)) / np.maximum(room, 1.0))
 
 
 def _front(setting: Setting, known: Bounds) -> float:
@@ -131,11 +145,24 @@ def _front(setting: Setting, known: Bounds) -> float:
     return unloaded - float(np.asarray(prefill.prompt_seconds(placed, setting.profile, setting.prompt)).reshape(-1)[0])
 
 
+def _fronts(of: Replica, sizes: Grid) -> Grid | float:
+    """The same for requests of the sample: what first steps take beyond their kernels grows with the prompt [s]."""
+    served, steps = of.setting.profile, of.steps
+    if of.isl_cv == 0.0 or steps.part == 0.0:
+        return of.front
+    lone = float(of.known.unloaded[0, 0]) - of.front
+    most = float(steps.prompts[-1])
+    over = np.maximum(sizes / most, 1.0)
+    taken = steps.at(np.zeros(len(sizes)), np.minimum(sizes, most)) * over
+    taken = taken * lone / float(steps.at(np.zeros(1), np.full(1, min(1.0, most)))[0] * max(1.0 / most, 1.0))
+    return np.asarray(prefill.unloaded_ttft(taken, served.ttft_fixed, served.ttft_factor, served.ttft_ceiling) - taken)
+
+
 def _mean_steps(of: Replica, rate: float) -> Grid:
     """Mean step beside each batch of the step table when prompts arrive at the rate [s]."""
     steps = of.steps
     seconds = steps.alone(steps.batches)
-    if steps.chunks == 0.0:
+    if steps.part == 0.0:
         return seconds
     room = np.maximum(steps.admits, 1e-9)
     for _ in range(40):
@@ -157,7 +184,7 @@ def _chain(of: Replica, rate: float) -> Chain:
     own = steps.at(steps.batches, np.minimum(1.0 + reads, np.maximum(steps.admits, 1e-9))) if of.reading else 0.0 * bare
     more = (mean - bare) / np.maximum(reads, 1e-12) * rate * (own * of.reading - mean) if of.reading else 0.0 * bare
     decoding = (of.decoding * bare + more) / (1.0 - busy)
-    residence = own * max(of.reading, 1.0) + decoding
+    residence = own * max(of.reading, 1.0) + decoding + _reader_wait(steps, reads)
     at = of.deciding(of.seats)
     ending = departures(of.seats, np.interp(at, steps.batches, residence))
     ending = np.minimum(ending, np.maximum(of.ending[-1], ending[0]))
@@ -192,10 +219,10 @@ def at_rate(of: Replica, rate: float, pct: float) -> Tails:
     batches = np.array([present[group == each].mean() for each in range(GROUPS)])
     sizes, outputs = lengths(of.isl_cv, 9), lengths(of.osl_cv, 10)
     met, longer, pace = _steps(of, of.deciding(batches), group, rate, sizes, present == 0.0)
-    ttft = of.front + _seat_wait(of, found, rate) + met.seconds
+    ttft = _fronts(of, sizes) + _seat_wait(of, found, rate) + met.seconds
     beside = stay(of.osl_cv, outputs)
     steps = np.maximum(of.decoding * outputs, 1.0)
-    taken = token_seconds(pace, of.deciding(present), steps, rate, beside, float(of.seats[-1]), longer, met.beside)
+    taken = token_seconds(pace, of.deciding(present), steps, rate, beside, float(of.seats[-1]), longer, met.beside, of.isl_cv)
     return _tails(of, rate, found, pct / 100.0, ttft, taken / of.steps.tokens)
 
 
@@ -207,8 +234,8 @@ def _steps(
     low, high = np.maximum(batches * 0.9 - 1.0, 0.0), batches * 1.1 + 1.0
     bare = steps.alone(batches)
     slope = (steps.alone(high) - steps.alone(low)) / (high - low)
-    found = boundaries(steps, batches, rate)
-    met = first_token(steps, found, group, rate, sizes, alone)
+    found = boundaries(steps, batches, rate, of.isl_cv)
+    met = first_token(steps, found, group, rate, sizes, alone, of.isl_cv)
     reads = rate * found.mean_step / steps.stages
     prompt = (found.mean_step - bare) / reads
     longer = met.last + met.left / rate - (found.mean_step + found.mean_left / rate)[group]
@@ -218,7 +245,7 @@ def _steps(
 
 def _sharing(steps: Steps, batch: float, mean: float) -> tuple[Grid, Grid]:
     """What each of several prompts a step adds, over what each of the mean number does."""
-    if steps.chunks == 0.0:
+    if steps.part == 0.0:
         return np.array([0.0, 1.0]), np.ones(2)
     reads = mean * np.array([0.2, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 5.0])
     beside = np.full(len(reads), batch)

@@ -11,7 +11,7 @@ from scipy.stats import qmc
 
 Grid = npt.NDArray[np.float64]
 
-LOG_DRAWS, NUMBERS = 12, 12
+LOG_DRAWS, NUMBERS = 12, 13
 """Requests of the sample (as a power of two), and independent numbers of each."""
 
 SMALL = 12.0

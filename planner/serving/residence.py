@@ -84,7 +84,7 @@ class Pace:
 
 
 def token_seconds(
-    pace: Pace, present: Grid, steps: Grid, rate: float, beside: Stay, most: float, longer: Grid, along: Grid
+    pace: Pace, present: Grid, steps: Grid, rate: float, beside: Stay, most: float, longer: Grid, along: Grid, uneven: float
 ) -> Grid:
     """Mean seconds of the decode steps of every request of the sample [s].
 
@@ -97,6 +97,7 @@ def token_seconds(
         most: seats of the replica.
         longer: by how much the step that read its own prompt was longer than others: what arrives in it comes next [s].
         along: other prompts that this step read; these requests run beside it from its first token on.
+        uneven: standard deviation over mean of prompt lengths.
     """
     at_first = pace.bare + pace.slope * (1.0 + along + present * beside.present - pace.mean)
     begun = rate * np.maximum(steps * np.maximum(at_first, 0.2 * pace.bare) + longer, 0.0)
@@ -106,7 +107,8 @@ def token_seconds(
     come = np.clip(come, 0.0, np.maximum(most - 1.0, 0.0) * beside.turnover)
     noise = np.sqrt(present * beside.spread + come * beside.coming_spread) * normal(8)
     batch = np.clip(1.0 + along + present * beside.present + come * beside.coming + noise, 1.0, most)
-    each = come / np.maximum(steps, 1.0)
+    work = np.maximum(come + np.sqrt(come) * uneven * normal(12), 0.0) if uneven > 0.0 else come
+    each = work / np.maximum(steps, 1.0)
     return np.asarray(pace.bare + pace.slope * (batch - pace.mean) + pace.prompt * each * np.interp(each, pace.reads, pace.adds))
 
 

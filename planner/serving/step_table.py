@@ -31,7 +31,7 @@ class Steps:
         stages: micro-batches under way at a time: a request can join so many times a step.
         admits: prompts' worth of tokens that a step's budget leaves at each of `batches`, shape (n,); 0 where prompts are
             not read here.
-        chunks: steps that a lone prompt takes at least.
+        part: what one step reads of one prompt at most, in prompts of mean length; 0 where prompts are not read here.
     """
 
     batches: Grid
@@ -40,7 +40,7 @@ class Steps:
     tokens: float
     stages: float
     admits: Grid
-    chunks: float
+    part: float
 
     def at(self, batch: Grid, prompts: Grid) -> Grid:
         """Seconds of steps; the table's ends are held [s]."""
@@ -60,21 +60,23 @@ class Steps:
 
 
     def averaged(self, batch: Grid, mean: Grid) -> Grid:
-        """Mean seconds of steps that read a random number of prompts, Poisson around a mean, as far as the budget goes [s].
+        """Mean seconds of steps that read a random number of prompts, Poisson around a mean within the budget [s].
 
-        Many are taken to be as many as their mean, and so are parts of prompts where a step admits no whole one.
+        What the budget leaves over is read in other steps. Many are taken to be as many as their mean; where a step admits
+        less than one prompt it reads as much as it admits, or nothing.
         """
-        room = self.room(batch)
+        room, alone = np.maximum(self.room(batch), 1e-9), self.alone(batch)
         most = float(mean.max(initial=0.0))
-        if most > FEW or self.prompts[-1] < 1.0:
+        if most > FEW:
             return self.at(batch, np.minimum(mean, room))
         term = np.exp(-mean)
-        total, seconds = term, term * self.alone(batch)
+        read, added = np.zeros(len(mean)), np.zeros(len(mean))
         for k in range(1, int(most + 6.0 * np.sqrt(most) + 3.0)):
             term = term * mean / k
-            total = total + term
-            seconds = seconds + term * self.at(batch, np.minimum(float(k), room))
-        return np.asarray(seconds / total)
+            within = np.minimum(float(k), room)
+            read = read + term * within
+            added = added + term * (self.at(batch, within) - alone)
+        return np.asarray(alone + added * np.minimum(mean, room) / np.maximum(read, 1e-12))
 
 
 FEW = 12.0
@@ -87,7 +89,7 @@ def _between(lines: Grid, x: Grid) -> tuple[npt.NDArray[np.int64], Grid]:
     return i, np.clip((x - lines[i]) / (lines[i + 1] - lines[i]), 0.0, 1.0)
 
 
-def step_table(clock: Clock, prompt: Prompt, most: float, budget: float) -> Steps:
+def step_table(clock: Clock, prompt: Prompt, most: float, budget: float, chunk: float = 0.0) -> Steps:
     """Steps of one replica, worked out on a grid.
 
     Args:
@@ -95,6 +97,7 @@ def step_table(clock: Clock, prompt: Prompt, most: float, budget: float) -> Step
         prompt: one prompt as the engine reads it.
         most: largest batch of the replica [sequences].
         budget: most tokens of one step of one attention rank; inf = no limit [tokens].
+        chunk: most tokens of one prompt in a step; 0 = as many as the budget has [tokens].
     """
     layout, draft = clock.placed.layout, clock.decoding.draft
     tokens = 1.0 if draft is None else float(expected_tokens(draft.accept * ONE, draft.tokens * ONE)[0])
@@ -111,7 +114,7 @@ def step_table(clock: Clock, prompt: Prompt, most: float, budget: float) -> Step
     admits = ways * np.minimum(left, MOST_READ) / prompt.tokens
     prompts = _prompts(float(admits[0]), ways)
     seconds = bare[:, None] + _added(clock, prompt, batches, prompts, ways, float(bare[0]))
-    return Steps(batches, prompts, seconds, tokens, 1.0, admits, prompt.chunks)
+    return Steps(batches, prompts, seconds, tokens, 1.0, admits, min(chunk or budget, budget, MOST_READ) / prompt.tokens)
 
 
 MOST_READ = 1e6
