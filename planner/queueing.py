@@ -21,8 +21,8 @@ from planner.setting import Setting
 
 Grid = npt.NDArray[np.float64]
 
-GROUPS = 6
-"""Batches for which the chain of waiting prompts is worked out: equally likely parts of the distribution."""
+GROUPS, JOINED = 6, 2
+"""Batches that are told apart, equally likely parts of the distribution, and how many share a chain of waiting prompts."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _full_rates(of: Replica) -> Grid:
         return departures(of.seats, of.residence * steps.at(taken, np.zeros(len(taken))))
     inside = steps.batches * of.residence / max(of.decoding, 1.0)
     read, room = inside / of.residence / steps.stages, steps.admits
-    stay = of.residence * steps.averaged(steps.batches, np.minimum(read, room)) + _reader_wait(steps, read)
+    stay = of.residence * steps.averaged(np.minimum(read, room)) + _reader_wait(steps, read)
     full = departures(of.seats, np.interp(taken, steps.batches, stay))
     limit = room / steps.at(steps.batches, room) * steps.stages
     full = np.minimum(full, np.interp(taken, steps.batches, limit))
@@ -167,7 +167,7 @@ def _mean_steps(of: Replica, rate: float) -> Grid:
     room = np.maximum(steps.admits, 1e-9)
     for _ in range(40):
         mean = np.minimum(rate * seconds / steps.stages, room)
-        after = steps.averaged(steps.batches, mean)
+        after = steps.averaged(mean)
         moved = float(np.max(np.abs(after / seconds - 1.0)))
         seconds = after
         if moved < 1e-4:
@@ -234,11 +234,12 @@ def _steps(
     low, high = np.maximum(batches * 0.9 - 1.0, 0.0), batches * 1.1 + 1.0
     bare = steps.alone(batches)
     slope = (steps.alone(high) - steps.alone(low)) / (high - low)
-    found = boundaries(steps, batches, rate, of.isl_cv)
-    met = first_token(steps, found, group, rate, sizes, alone, of.isl_cv)
+    found = boundaries(steps, batches.reshape(-1, JOINED).mean(axis=1), rate, of.isl_cv)
+    part = group // JOINED
+    met = first_token(steps, found, part, rate, sizes, alone, of.isl_cv)
     reads = rate * found.mean_step / steps.stages
-    prompt = (found.mean_step - bare) / reads
-    longer = met.last + met.left / rate - (found.mean_step + found.mean_left / rate)[group]
+    prompt = ((found.mean_step - steps.alone(found.batches)) / reads)[np.arange(GROUPS) // JOINED]
+    longer = met.last + met.left / rate - (found.mean_step + found.mean_left / rate)[part]
     curve = _sharing(steps, float(batches.mean()), float(reads.mean()))
     return met, longer, Pace(bare[group], slope[group], batches[group], prompt[group], *curve)
 
@@ -248,8 +249,8 @@ def _sharing(steps: Steps, batch: float, mean: float) -> tuple[Grid, Grid]:
     if steps.part == 0.0:
         return np.array([0.0, 1.0]), np.ones(2)
     reads = mean * np.array([0.2, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 5.0])
-    beside = np.full(len(reads), batch)
-    each = (steps.averaged(beside, reads) - steps.alone(beside)) / reads
+    row = np.full(len(reads), int(np.argmin(np.abs(steps.batches - batch))))
+    each = (steps.averaged(reads, row) - steps.seconds[row, 0]) / reads
     return reads, each / max(float(each[3]), 1e-12)
 
 

@@ -18,11 +18,11 @@ from planner.serving.step_table import Steps
 
 Grid = npt.NDArray[np.float64]
 
-STATES = 160
+STATES = 96
 """Most numbers of waiting units that the chain tells apart."""
 
-FINE = 4.0
-"""Units that a step admits at least; prompts are cut into parts where whole ones would be coarser."""
+FINE, FEW = 4.0, 8.0
+"""Parts that prompts of several sizes are cut into at least; and prompts a step below which parts of them count."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,10 @@ def boundaries(steps: Steps, batches: Grid, rate: float, cv: float = 0.0) -> Bou
 def _parts(steps: Steps, room: Grid, batches: Grid, rate: float, spread: bool) -> float:
     """Units of a prompt: one, several where a step admits few prompts, less than one where very many arrive."""
     least = float(room.min())
-    if spread or least < FINE:
-        return max(float(np.round(FINE / least)), FINE if spread else 1.0)
+    if spread or least < FEW:
+        tried = np.arange(FINE if spread else 1.0, 17.0)
+        off = np.abs(np.round(tried * least) / (tried * least) - 1.0)
+        return float(tried[np.argmax(off <= max(0.02, float(off.min())))])
     arriving = rate * float(steps.at(batches, np.minimum(room, rate * steps.alone(batches))).max()) / steps.stages
     return 1.0 / max(np.ceil(arriving / (STATES / 4.0)), 1.0)
 

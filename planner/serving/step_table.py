@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
 
 from planner.serving import decode, mixed
 from planner.serving.decode import Clock
@@ -17,6 +19,10 @@ Grid = npt.NDArray[np.float64]
 
 EXACT, SPREAD, SIZES = 32, 40, 14
 """Batches that the table has one by one, those spread geometrically beyond, and sizes of what a step reads."""
+
+
+EVERY = slice(None)
+"""All rows of a table."""
 
 
 @dataclass(frozen=True)
@@ -59,34 +65,53 @@ class Steps:
         return np.interp(batch, self.batches, self.admits)
 
 
-    def averaged(self, batch: Grid, mean: Grid) -> Grid:
+    def averaged(self, mean: Grid, rows: Grid | slice = EVERY) -> Grid:
         """Mean seconds of steps that read a random number of prompts, Poisson around a mean within the budget [s].
 
         What the budget leaves over is read in other steps. Many are taken to be as many as their mean; where a step admits
         less than one prompt it reads as much as it admits, or nothing.
+
+        Args:
+            mean: prompts a step, one for each of the table's rows, or of the given ones.
+            rows: rows of the table.
         """
-        room, alone = np.maximum(self.room(batch), 1e-9), self.alone(batch)
-        most = float(mean.max(initial=0.0))
-        if most > FEW:
-            return self.at(batch, np.minimum(mean, room))
-        term = np.exp(-mean)
-        read, added = np.zeros(len(mean)), np.zeros(len(mean))
-        for k in range(1, int(most + 6.0 * np.sqrt(most) + 3.0)):
-            term = term * mean / k
-            within = np.minimum(float(k), room)
-            read = read + term * within
-            added = added + term * (self.at(batch, within) - alone)
+        room, alone = np.maximum(self.admits[rows], 1e-9), self.seconds[rows, 0]
+        if float(mean.max(initial=0.0)) > FEW:
+            return self.at(self.batches[rows], np.minimum(mean, room))
+        weights = np.exp(self.counts * np.log(np.maximum(mean, 1e-12))[:, None] - mean[:, None] - gammaln(self.counts + 1.0))
+        read = (weights * self.within[rows]).sum(axis=1)
+        added = (weights * self.added[rows]).sum(axis=1)
         return np.asarray(alone + added * np.minimum(mean, room) / np.maximum(read, 1e-12))
+
+    @functools.cached_property
+    def counts(self) -> Grid:
+        """Numbers of prompts that are averaged over."""
+        return np.arange(1.0, min(np.ceil(max(self.prompts[-1], 1.0)), MANY) + 1.0)
+
+    @functools.cached_property
+    def within(self) -> Grid:
+        """Those numbers as far as each batch's budget goes, shape (n, counts)."""
+        return np.minimum(self.counts[None, :], np.maximum(self.admits, 1e-9)[:, None])
+
+    @functools.cached_property
+    def added(self) -> Grid:
+        """What reading them adds to a step, shape (n, counts) [s]."""
+        shape = self.within.shape
+        taken = self.at(np.repeat(self.batches, shape[1]), self.within.reshape(-1)).reshape(shape)
+        return np.asarray(taken - self.seconds[:, :1])
 
 
 FEW = 12.0
 """Mean prompts a step up to which their number is averaged over."""
 
+MANY = 40.0
+"""Prompts in one step that then hardly ever come together."""
+
 
 def _between(lines: Grid, x: Grid) -> tuple[npt.NDArray[np.int64], Grid]:
     """The line before each number and how far it is to the next one, held at the ends."""
-    i = np.clip(np.searchsorted(lines, x, side="right") - 1, 0, len(lines) - 2)
-    return i, np.clip((x - lines[i]) / (lines[i + 1] - lines[i]), 0.0, 1.0)
+    i = np.minimum(np.maximum(np.searchsorted(lines, x, side="right") - 1, 0), len(lines) - 2)
+    return i, np.minimum(np.maximum((x - lines[i]) / (lines[i + 1] - lines[i]), 0.0), 1.0)
 
 
 def step_table(clock: Clock, prompt: Prompt, most: float, budget: float, chunk: float = 0.0) -> Steps:
