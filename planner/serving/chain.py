@@ -74,7 +74,7 @@ class Chain:
 def seats(most: float) -> Grid:
     """Numbers of running requests that a chain tells apart: 1 to the most, in equal cells when there are very many."""
     width = np.ceil(most / CELLS)
-    return most - width * np.arange(np.ceil(most / width))[::-1]
+    return np.asarray(most - width * np.arange(np.ceil(most / width))[::-1])
 
 
 def chain(rate: float, running: Grid, ending: Grid, cv: float = 1.0, bursts: Grid | float = 1.0) -> Chain:

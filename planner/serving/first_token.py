@@ -83,7 +83,7 @@ def _parts(steps: Steps, room: Grid, batches: Grid, rate: float, spread: bool) -
         off = np.abs(np.round(tried * least) / (tried * least) - 1.0)
         return float(tried[np.argmax(off <= max(0.02, float(off.min())))])
     arriving = rate * float(steps.at(batches, np.minimum(room, rate * steps.alone(batches))).max()) / steps.stages
-    return 1.0 / max(np.ceil(arriving / (STATES / 4.0)), 1.0)
+    return float(1.0 / max(np.ceil(arriving / (STATES / 4.0)), 1.0))
 
 
 def _most(steps: Steps, batches: Grid, rate: float, parts: float, admits: Grid) -> int:
@@ -166,7 +166,13 @@ class Met:
 
 
 def first_token(
-    steps: Steps, found: Boundaries, group: npt.NDArray[np.int64], rate: float, sizes: Grid, alone: npt.NDArray[np.bool_], cv: float = 0.0
+    steps: Steps,
+    found: Boundaries,
+    group: npt.NDArray[np.int64],
+    rate: float,
+    sizes: Grid,
+    alone: npt.NDArray[np.bool_],
+    cv: float = 0.0,
 ) -> Met:
     """What every request of the sample meets from its arrival to its first token.
 

@@ -64,7 +64,6 @@ class Steps:
         """Prompts that the budget of a step admits beside a batch."""
         return np.interp(batch, self.batches, self.admits)
 
-
     def averaged(self, mean: Grid, rows: Grid | slice = EVERY) -> Grid:
         """Mean seconds of steps that read a random number of prompts, Poisson around a mean within the budget [s].
 
@@ -78,7 +77,9 @@ class Steps:
         room, alone = np.maximum(self.admits[rows], 1e-9), self.seconds[rows, 0]
         if float(mean.max(initial=0.0)) > FEW:
             return self.at(self.batches[rows], np.minimum(mean, room))
-        weights = np.exp(self.counts * np.log(np.maximum(mean, 1e-12))[:, None] - mean[:, None] - gammaln(self.counts + 1.0))
+        weights = np.exp(
+            self.counts * np.log(np.maximum(mean, 1e-12))[:, None] - mean[:, None] - gammaln(self.counts + 1.0)
+        )
         read = (weights * self.within[rows]).sum(axis=1)
         added = (weights * self.added[rows]).sum(axis=1)
         return np.asarray(alone + added * np.minimum(mean, room) / np.maximum(read, 1e-12))
@@ -139,7 +140,9 @@ def step_table(clock: Clock, prompt: Prompt, most: float, budget: float, chunk: 
     admits = ways * np.minimum(left, MOST_READ) / prompt.tokens
     prompts = _prompts(float(admits[0]), ways)
     seconds = bare[:, None] + _added(clock, prompt, batches, prompts, ways, float(bare[0]))
-    return Steps(batches, prompts, seconds, tokens, 1.0, admits, min(chunk or budget, budget, MOST_READ) / prompt.tokens)
+    return Steps(
+        batches, prompts, seconds, tokens, 1.0, admits, min(chunk or budget, budget, MOST_READ) / prompt.tokens
+    )
 
 
 MOST_READ = 1e6
@@ -157,7 +160,10 @@ def _added(clock: Clock, prompt: Prompt, batches: Grid, prompts: Grid, ways: flo
     share = np.clip((prompts[1:] - 1.0) / max(ways - 1.0, 1.0), 0.0, 1.0) if ways > 1.0 else np.ones(len(prompts) - 1)
     rows = np.stack([_reading(clock, batches[1:], sizes, ending, everywhere=each) for each in (True, False)])
     matrices = rows[0] * share + rows[1] * (1.0 - share)
-    idle = [np.broadcast_to(mixed.reading_seconds(clock, sizes, ending, everywhere=each), sizes.shape)[0] for each in (True, False)]
+    idle = [
+        np.broadcast_to(mixed.reading_seconds(clock, sizes, ending, everywhere=each), sizes.shape)[0]
+        for each in (True, False)
+    ]
     matrices[0] = idle[0] * share + idle[1] * (1.0 - share) - bare
     added = np.zeros((len(batches), len(prompts)))
     added[:, 1:] = matrices + attention * fullest[1:]
