@@ -1,0 +1,181 @@
+"""Sentences of the Traffic page: short, with numbers from the run and nothing else."""
+
+from __future__ import annotations
+
+from planner.plan import Plan
+from planner.simulate.studies import Knee
+from planner.simulate.summary import Spread, Summary
+from planner.specs.scenario import Scenario
+from planner.specs.spelling import decimal
+from planner.ui.traffic_tasks import Asked, Told
+from planner.ui.traffic_words import word
+from planner.units import DASH, percent, show, significant, whole
+
+TAIL: float = 99.0
+"""The percentile that the page asks about where less is promised."""
+
+STEADY: float = 10.0
+"""A run is long enough where so many times the requests in the system arrive."""
+
+
+def pct_of(scenario: Scenario) -> str:
+    """The promised percentile."""
+    return f"{scenario.sla_pct:g}"
+
+
+def share(value: float) -> str:
+    """A share in percent with one decimal, never rounded up to all."""
+    if value >= 1.0:
+        return "100\u00a0%"
+    return f"{min(int(1000 * value) / 10, 99.9):g}\u00a0%"
+
+
+def headline(told: Told) -> str:
+    """Whether it holds, by how much, at what load; where it does not, by how much and what to do."""
+    scenario, summary = told.asked.scenario, told.summary
+    pct, load = pct_of(scenario), _load(told)
+    if summary.meets_sla:
+        ttft, tpot = _kept("ttft", pct, summary.ttft.at_pct, scenario), _kept("tpot", pct, summary.tpot.at_pct, scenario)
+        return word("holds", pct=pct, share=share(summary.share_good), ttft=ttft, tpot=tpot, load=load)
+    return f"{word('holds_not', pct=pct, broken=broken(summary, scenario), load=load)}"
+
+
+def _load(told: Told) -> str:
+    """What arrives, on what."""
+    replicas, rate = show(float(told.replicas), "replicas"), significant(told.rate)
+    if told.asked.traffic.arrival == "closed" and not told.asked.trace:
+        return word("load_clients", clients=whole(told.asked.traffic.clients), rate=rate, replicas=replicas)
+    return word("load_is", rate=rate, replicas=replicas)
+
+
+def _kept(name: str, pct: str, value: float | None, scenario: Scenario) -> str:
+    """A time that keeps its SLA."""
+    return word(f"{name}_is", pct=pct, value=show(value, "ms"), sla=promised(name, scenario))
+
+
+def promised(name: str, scenario: Scenario) -> str:
+    """The SLA on a time, as it was asked."""
+    value = scenario.sla_ttft_ms if name == "ttft" else scenario.sla_tpot_ms
+    return f"{decimal(value)} ms" if value < 1000 else show(value, "ms")
+
+
+def broken(summary: Summary, scenario: Scenario, at: float | None = None) -> str:
+    """Which promise is broken, and by how much; `at`: another percentile than the promised one."""
+    pct = pct_of(scenario) if at is None else f"{at:g}"
+    said = []
+    for name, spread, limit in _judged(summary, scenario):
+        value = spread.at_pct if at is None else spread.p99
+        if value is not None and value > limit:
+            said.append(word(f"{name}_over", pct=pct, value=show(value, "ms"), sla=promised(name, scenario)))
+    if summary.rejected:
+        said.append(word("turned_away", count=whole(summary.rejected), total=whole(summary.requests)))
+    elif summary.served < summary.requests:
+        said.append(
+            word("not_served", count=whole(summary.requests - summary.served), total=whole(summary.requests))
+        )
+    return ", ".join(said) or word("share_over", share=share(summary.share_good))
+
+
+def _judged(summary: Summary, scenario: Scenario) -> tuple[tuple[str, Spread, float], ...]:
+    """Times that are promised, with their SLA [ms]."""
+    return ("ttft", summary.ttft, scenario.sla_ttft_ms), ("tpot", summary.tpot, scenario.sla_tpot_ms)
+
+
+def over(name: str, told: Told) -> bool:
+    """Whether a time is over its SLA at the promised percentile."""
+    found = {each: (spread.at_pct, limit) for each, spread, limit in _judged(told.summary, told.asked.scenario)}
+    value, limit = found[name]
+    return value is not None and value > limit
+
+
+def advice(told: Told, knee: Knee | None) -> str:
+    """What to do about a promise that is broken; empty where it holds."""
+    if told.summary.meets_sla:
+        return ""
+    said = []
+    if knee is not None and knee.knee is not None:
+        said.append(word("then_knee", rate=significant(knee.knee)))
+    elif knee is not None:
+        said.append(word("then_no_knee", rate=significant(knee.points[0].rate)))
+    if told.asked.traffic.policy == "static":
+        said.append(word("then_static"))
+    if told.asked.traffic.arrival == "closed" and not told.asked.trace:
+        said.append(word("then_clients"))
+    elif over("tpot", told):
+        said.append(word("then_tpot"))
+    elif over("ttft", told):
+        said.append(word("then_ttft"))
+    if knee is None and not said:
+        said.append(word("then_rate"))
+    return " ".join(said)
+
+
+def tail(told: Told) -> str:
+    """What P99 says where less is promised; empty where no less is."""
+    scenario, summary = told.asked.scenario, told.summary
+    if scenario.sla_pct >= TAIL or summary.ttft.p99 is None:
+        return ""
+    late = [each for each, spread, limit in _judged(summary, scenario) if (spread.p99 or 0.0) > limit]
+    if late or summary.served < summary.requests:
+        return word("p99_not", broken=broken(summary, scenario, TAIL))
+    times = {name: _kept(name, "99", spread.p99, scenario) for name, spread, _ in _judged(summary, scenario)}
+    return word("p99_holds", **times)
+
+
+def rests(told: Told) -> str:
+    """How many requests a percentile rests on."""
+    counted, pct = told.summary.counted, told.asked.scenario.sla_pct
+    slow = max(round(counted * (1.0 - pct / 100.0)), 1)
+    return word("rests", pct=f"{pct:g}", count=whole(slow), counted=whole(counted))
+
+
+def few(told: Told) -> str:
+    """That a run is too short to show a steady state; empty where it is not, and for traces."""
+    summary, traffic = told.summary, told.asked.traffic
+    inside = summary.running + summary.waiting
+    wanted = STEADY * inside
+    if told.asked.trace or traffic.requests >= wanted or not summary.meets_sla:
+        return ""
+    rounded = 1000 * -int(-wanted // 1000)
+    return word(
+        "few", requests=whole(summary.requests), span=show(told.last, "s"), inside=whole(inside), wanted=whole(rounded)
+    )
+
+
+def done_line(told: Told) -> str:
+    """What was simulated."""
+    span = show(told.summary.duration_s, "s")
+    return word("done_line", requests=whole(told.summary.requests), span=span, steps=whole(told.steps))
+
+
+def percentiles(spread: Spread) -> str:
+    """A spread in a line."""
+    texts = {name: show(getattr(spread, name), "ms") for name in ("mean", "p50", "p90", "p95", "p99")}
+    return word("rows", **texts)
+
+
+def state(told: Told) -> str:
+    """What the queues did."""
+    waiting = told.state.waiting
+    most, limit = float(waiting.max()) if len(waiting) else 0.0, whole(told.limit * told.replicas)
+    running = whole(float(told.state.running.max())) if len(waiting) else DASH
+    if most < 1:
+        return word("state_quiet", running=running, limit=limit)
+    if _grows(told):
+        return word("state_grows", waiting=whole(_at_last(told)))
+    return word("state_waits", waiting=whole(most), mean=significant(told.summary.waiting), running=running, limit=limit)
+
+
+def _at_last(told: Told) -> float:
+    """Requests that wait when the last one arrives."""
+    at = int((told.state.time <= told.last).sum()) - 1
+    return float(told.state.waiting[max(at, 0)])
+
+
+def _grows(told: Told) -> bool:
+    """Whether the queue is longest, and long, when the last request arrives."""
+    last = _at_last(told)
+    open_loop = told.asked.traffic.arrival != "closed" or bool(told.asked.trace)
+    return open_loop and last > 0.05 * told.summary.requests and last >= 0.8 * float(told.state.waiting.max())
+
+
