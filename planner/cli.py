@@ -26,6 +26,7 @@ from planner.optimise.spelling import asked_of, question_from_texts
 from planner.predict import predict_file
 from planner.report import plan_text, table
 from planner.share import scenario_from_text
+from planner.simulate import command as simulation
 from planner.single import plan_of
 from planner.specs.scenario import SCENARIO_FIELDS, describe
 from planner.units import DASH
@@ -268,6 +269,7 @@ def _field_help() -> str:
 COMMANDS: Final = (
     Command("plan", "One plan for a scenario.", _plan_arguments, _plan, epilog=_field_help()),
     Command("optimise", "The best layouts, best first.", _optimise_arguments, _optimise),
+    Command("simulate", "Traffic on a plan, request by request.", simulation.arguments, simulation.run),
     Command("predict", "Predict measured cases.", _predict_arguments, _predict),
     Command("validate", "Predict measured cases and say how far off.", _validate_arguments, _validate),
     Command("calibrate", "Fit constants to measurements.", calibrate.arguments, calibrate.run),

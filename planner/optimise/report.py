@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Final, TextIO
 
@@ -46,21 +47,30 @@ EVERY: Final = 0.1
 class ProgressLine:
     """One line that is written over on a terminal; elsewhere a line every second, and the last one."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, say: Callable[[Progress], str] | None = None) -> None:
         self.out = out
+        self.say = searched if say is None else say
         self.terminal = out.isatty()
         self.last = float("-inf")
+        self.said = ""
 
     def show(self, progress: Progress) -> None:
-        """Say how far the search is, unless it has just been said."""
+        """Say how far the work is, unless it has just been said."""
         now, ended = time.monotonic(), progress.done >= progress.total
         if now - self.last < (EVERY if self.terminal else 10 * EVERY) and not ended:
             return
-        self.last = now
-        best = "" if progress.best is None else f", best so far {significant(progress.best)}"
-        text = f"searched {progress.done:,} of {progress.total:,} parts, {progress.considered:,} rows{best}"
+        text = self.say(progress)
+        if text == self.said:
+            return
+        self.last, self.said = now, text
         self.out.write(f"\r\x1b[2K{text}{chr(10) if ended else ''}" if self.terminal else f"{text}\n")
         self.out.flush()
+
+
+def searched(progress: Progress) -> str:
+    """How far a search is."""
+    best = "" if progress.best is None else f", best so far {significant(progress.best)}"
+    return f"searched {progress.done:,} of {progress.total:,} parts, {progress.considered:,} rows{best}"
 
 
 def answer_text(answer: Answer, on_progress: OnProgress | None = None, executor: Executor | None = None) -> str:

@@ -82,7 +82,15 @@ def simulate(
     run = ready(setting, plan, asked, table, given=requests is not None)
     run.loop.run(on_progress, cancelled)
     outcome = run.outcome()
+    if requests is not None or asked.arrival == "closed":
+        rate = _measured(outcome.requests, rate)
     return Run(scenario, asked, plan, rate, run.limit, outcome, summarised(outcome, scenario))
+
+
+def _measured(found: Requests, otherwise: float) -> float:
+    """Requests a second by their arrivals; `otherwise` where all came at once."""
+    span = float(found.arrival[-1] - found.arrival[0])
+    return (len(found) - 1) / span if span > 0 else otherwise
 
 
 def offered(scenario: Scenario, traffic: Traffic, plan: Plan) -> float:

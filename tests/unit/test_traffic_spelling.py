@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.catalog.scenarios import load_preset
-from planner.catalog.version import catalogue_version
 from planner.errors import InputError
 from planner.share import PAGE_PARAMETERS
 from planner.simulate.spelling import asked_of, traffic_from_texts, traffic_link, traffic_texts
@@ -159,10 +158,14 @@ def test_refused_links(text: str, says: str) -> None:
 
 
 def test_a_link_holds_what_differs() -> None:
-    link = traffic_link(Scenario(tp=4), Traffic(arrival="gamma", cv=3.0), "https://host/traffic")
-    assert link == f"https://host/traffic?c={catalogue_version()}&tp=4&arrival=gamma&cv=3"
+    bursts = Traffic(arrival="gamma", cv=3.0)
+    link = traffic_link(Scenario(tp=4), bursts, "https://host/traffic")
+    assert link == "https://host/traffic?tp=4&arrival=gamma&cv=3"
     scenario, texts = asked_of(link)
-    assert (scenario.with_(c=None), traffic_from_texts(texts)) == (Scenario(tp=4), Traffic(arrival="gamma", cv=3.0))
+    assert (scenario, traffic_from_texts(texts)) == (Scenario(tp=4), bursts)
+    assert traffic_link(Scenario(), bursts) == "?arrival=gamma&cv=3"
+    assert traffic_link(Scenario(tp=4), Traffic()) == "?tp=4"
+    assert traffic_link(Scenario(), Traffic()) == "?"
 
 
 def reals(low: float, high: float, *, above: bool = False) -> st.SearchStrategy[float]:
