@@ -99,7 +99,9 @@ def replica(setting: Setting, known: Bounds, batch: float, isl_cv: float = 0.0, 
     budget = float(setting.token_budget) if setting.convention.overheads else np.inf
     steps = step_table(known.clock, setting.prompt, batch, budget)
     here = steps.chunks > 0.0
-    decoding = max(float(setting.scenario.osl) - 1.0, 0.0) / steps.tokens if here else setting.scenario.osl / steps.tokens
+    decoding = (
+        max(float(setting.scenario.osl) - 1.0, 0.0) / steps.tokens if here else setting.scenario.osl / steps.tokens
+    )
     reading = float(np.ceil(steps.chunks)) if here else 0.0
     seats = chains.seats(max(batch, 1.0))
     made = Replica(setting, known, steps, seats, decoding, reading, _front(setting, known), np.ones(1), isl_cv, osl_cv)
@@ -215,7 +217,9 @@ def at_rate(of: Replica, rate: float, pct: float) -> Tails:
     return _tails(of, rate, found, pct / 100.0, ttft, taken / of.steps.tokens)
 
 
-def _steps(of: Replica, batches: Grid, group: npt.NDArray[np.int64], rate: float, sizes: Grid) -> tuple[Met, Grid, Pace]:
+def _steps(
+    of: Replica, batches: Grid, group: npt.NDArray[np.int64], rate: float, sizes: Grid
+) -> tuple[Met, Grid, Pace]:
     """Seconds from arrival to the first token, and the pace of decoding, for requests that meet one of some batches."""
     steps = of.steps
     low, high = np.maximum(batches * 0.9 - 1.0, 0.0), batches * 1.1 + 1.0

@@ -146,9 +146,7 @@ class Met:
     beside: Grid
 
 
-def first_token(
-    steps: Steps, found: Boundaries, group: npt.NDArray[np.int64], rate: float, sizes: Grid
-) -> Met:
+def first_token(steps: Steps, found: Boundaries, group: npt.NDArray[np.int64], rate: float, sizes: Grid) -> Met:
     """What every request of the sample meets from its arrival to its first token.
 
     Args:

@@ -46,9 +46,12 @@ def _stays(cv: float) -> tuple[Grid, Grid]:
     present = np.trapezoid(rest, at, axis=1) / own
     squared = np.trapezoid(2.0 * at * rest, at, axis=1) / own**2
     coming = np.trapezoid(partly, at, axis=1) / own**2
-    within = np.concatenate(
-        [np.zeros((len(own), 1)), np.cumsum((at * longer)[:, 1:] + (at * longer)[:, :-1], axis=1)], axis=1
-    ) * (at[:, 1:2])
+    within = (
+        np.concatenate(
+            [np.zeros((len(own), 1)), np.cumsum((at * longer)[:, 1:] + (at * longer)[:, :-1], axis=1)], axis=1
+        )
+        * (at[:, 1:2])
+    )
     coming_squared = np.trapezoid(within, at, axis=1) / own**3
     return own, np.stack([present, squared - present**2, coming, np.maximum(coming_squared - coming**2, 0.0)])
 
@@ -102,5 +105,3 @@ def token_seconds(
     noise = np.sqrt(present * beside.spread + come * beside.coming_spread) * normal(8)
     batch = np.clip(1.0 + along + present * beside.present + come * beside.coming + noise, 1.0, most)
     return np.asarray(pace.bare + pace.slope * (batch - pace.mean) + pace.prompt * come / np.maximum(steps, 1.0))
-
-

@@ -35,12 +35,8 @@ MOST_REQUESTS: Final = 60_000
 A_WINDOW: Final = 100.0
 """Requests that arrive within one window, about."""
 
-NARROWEST_S: Final = 2.0
-WIDEST_S: Final = 60.0
-"""Widths of a window [s]."""
-
-DISTURBED: Final = 1.2
-"""A window counts as disturbed where TTFT is beyond the promise, and so many times that of the run without a failure."""
+WIDTHS_S: Final = (2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
+"""Widths that a window may have [s]."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +48,8 @@ class Course:
         good: share of its requests that kept the promise.
         replicas: how many there were, the failed one counted; restarted: requests that had to begin again.
         worst_ms, worst_at: longest TTFT of a window from the failure on [ms], and when that window begins [s].
-        recovered_s: time from the failure to the end of the last disturbed window [s]; 0 where none is; None where the run
-            ends disturbed.
+        recovered_s: time from the failure to the end of the last window whose TTFT is beyond the promise and beyond every
+            window of the run without a failure [s]; 0 where none is; None where the run ends so.
         summary: of the whole run.
     """
 
@@ -116,10 +112,11 @@ def outage(
     failed = watch.run(1, 3, scenario, broken, requests)
     spared = watch.run(2, 3, _with_spare(scenario, plan), broken, requests)
     rate = (len(arrival) - 1) / span if span > 0 else rate
-    width = float(np.clip(A_WINDOW / rate, NARROWEST_S, WIDEST_S)) if rate > 0 else WIDEST_S
-    limit = max(scenario.sla_ttft_ms, DISTURBED * (healthy.summary.ttft.at_pct or 0.0))
-    courses = (_course(run, width, fail_at, limit, begin + span) for run in (healthy, failed, spared))
-    return Outage(fail_at, repair, width, rate, *courses)
+    width = next((each for each in WIDTHS_S if each * rate >= A_WINDOW), WIDTHS_S[-1])
+    calm = _course(healthy, width, fail_at, inf, begin + span)
+    limit = max([scenario.sla_ttft_ms, *(each for each in calm.ttft if each is not None)])
+    courses = (_course(run, width, fail_at, limit, begin + span) for run in (failed, spared))
+    return Outage(fail_at, repair, width, rate, calm, *courses)
 
 
 def _enough(traffic: Traffic, plan: Plan, rate: float) -> int:

@@ -49,7 +49,11 @@ def spread(shown: Mode, name: str) -> Spec:
     """Share of requests that are as fast, over a time."""
     ink = palette(shown)
     hue = {"ttft": ink.prompt, "tpot": ink.weights, "e2e": ink.machinery}[name]
-    titles = {"ttft": "Time to first token, ms", "tpot": "Time per output token, ms", "e2e": "Time to the last token, ms"}
+    titles = {
+        "ttft": "Time to first token, ms",
+        "tpot": "Time per output token, ms",
+        "e2e": "Time to the last token, ms",
+    }
     scales = (Scale(titles[name], LOG_X), Scale("% of requests as fast"))
     tips = {"share": "Requests", "time": "Take at most"}
     return lines(ink, 210, scales, [Series(TIMES[name], hue)], tips, quiet=True)
@@ -104,12 +108,13 @@ def routing(shown: Mode, routers: tuple[str, ...] = ROUTERS) -> Spec:
     kind = {"field": "look", "type": "nominal"}
     hues, shapes = [ink.kv, ink.weights, ink.prompt], ["triangle-up", "circle", "square"]
     tips = {"name": "Router", "limit": "In flight", "ttft": "TTFT", "tpot": "TPOT", "share": "Within the SLA"}
+    legend_of = {key: value for key, value in legend(ink, 3).items() if key != "symbolType"}
     dots = {
         "data": {"name": "ways"},
         "mark": {"type": "point", "filled": True, "size": 130, "opacity": 0.9, "stroke": ink.paper, "strokeWidth": 1},
         "encoding": {
             "x": x, "y": y,
-            "color": {**kind, "scale": {"domain": list(LIMITS), "range": hues}, "legend": {**legend(ink, 3), "symbolType": "circle"}},
+            "color": {**kind, "scale": {"domain": list(LIMITS), "range": hues}, "legend": legend_of},
             "shape": {**kind, "scale": {"domain": list(LIMITS), "range": shapes}},
             "tooltip": [tip(*pair) for pair in tips.items()],
         },

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from planner.queueing_types import Expected
+from planner.simulate.expected import Expected
 from planner.simulate.outage import Course, Outage
 from planner.simulate.studies import Knee, Routing
 from planner.specs.scenario import Scenario
@@ -113,7 +113,9 @@ def spread(told: Told, name: str) -> Datasets:
     at_pct = getattr(told.summary, name).at_pct
     sla = {"ttft": scenario.sla_ttft_ms, "tpot": scenario.sla_tpot_ms}.get(name)
     ends = (log(min(x[0], sla or x[0])), log(max(x[-1], sla or x[-1])))
-    limits = [] if sla is None else [(sla, word("sla_label", sla=promised(name, scenario)), _toward(log(sla), *ends), 0)]
+    limits = (
+        [] if sla is None else [(sla, word("sla_label", sla=promised(name, scenario)), _toward(log(sla), *ends), 0)]
+    )
     points = [] if at_pct is None else [(at_pct, scenario.sla_pct, charts.TIMES[name])]
     levels = [(scenario.sla_pct, word("percentile_label", pct=pct_of(scenario)), "top")]
     said = [(f"{significant(b)} %", show(a, "ms")) for a, b in zip(x, y, strict=True)]

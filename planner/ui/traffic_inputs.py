@@ -111,7 +111,11 @@ def _input(name: str, own: str, *, replays: bool) -> None:
     text = describe(name)
     why = _unused(name, replays=replays)
     unit = f" [{text.unit}]" if text.unit else ""
-    shared: dict[str, Any] = {"help": why or f"{text.meaning}{unit}", "disabled": bool(why), **_start(name, text.default)}
+    shared: dict[str, Any] = {
+        "help": why or f"{text.meaning}{unit}",
+        "disabled": bool(why),
+        **_start(name, text.default),
+    }
     if text.kind == "menu":
         st.selectbox(word(name), text.options, format_func=word, **shared)
         return

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from math import isfinite
+from typing import Final
+
 from planner.plan import Plan
+from planner.simulate.expected import Expected
 from planner.simulate.studies import Knee
 from planner.simulate.summary import Spread, Summary
 from planner.specs.scenario import Scenario
 from planner.specs.spelling import decimal
-from planner.ui.traffic_tasks import Asked, Told
+from planner.ui.traffic_tasks import Told
 from planner.ui.traffic_words import word
-from planner.units import DASH, percent, show, significant, whole
+from planner.units import DASH, show, significant, whole
 
-TAIL: float = 99.0
+TAIL: Final = 99.0
 """The percentile that the page asks about where less is promised."""
 
-STEADY: float = 10.0
+FEW_WAIT: Final = 0.02
+"""Waiting over running requests below which waiting for a place is not what takes time."""
+
+STEADY: Final = 10.0
 """A run is long enough where so many times the requests in the system arrive."""
 
 
@@ -35,7 +42,10 @@ def headline(told: Told) -> str:
     scenario, summary = told.asked.scenario, told.summary
     pct, load = pct_of(scenario), _load(told)
     if summary.meets_sla:
-        ttft, tpot = _kept("ttft", pct, summary.ttft.at_pct, scenario), _kept("tpot", pct, summary.tpot.at_pct, scenario)
+        ttft, tpot = (
+            _kept("ttft", pct, summary.ttft.at_pct, scenario),
+            _kept("tpot", pct, summary.tpot.at_pct, scenario),
+        )
         return word("holds", pct=pct, share=share(summary.share_good), ttft=ttft, tpot=tpot, load=load)
     return f"{word('holds_not', pct=pct, broken=broken(summary, scenario), load=load)}"
 
@@ -70,9 +80,7 @@ def broken(summary: Summary, scenario: Scenario, at: float | None = None) -> str
     if summary.rejected:
         said.append(word("turned_away", count=whole(summary.rejected), total=whole(summary.requests)))
     elif summary.served < summary.requests:
-        said.append(
-            word("not_served", count=whole(summary.requests - summary.served), total=whole(summary.requests))
-        )
+        said.append(word("not_served", count=whole(summary.requests - summary.served), total=whole(summary.requests)))
     return ", ".join(said) or word("share_over", share=share(summary.share_good))
 
 
@@ -104,10 +112,15 @@ def advice(told: Told, knee: Knee | None) -> str:
     elif over("tpot", told):
         said.append(word("then_tpot"))
     elif over("ttft", told):
-        said.append(word("then_ttft"))
+        said.append(word("then_prompt" if _seated(told) else "then_ttft"))
     if knee is None and not said:
         said.append(word("then_rate"))
     return " ".join(said)
+
+
+def _seated(told: Told) -> bool:
+    """Whether hardly any request waits for a place in an engine: what delays a first token then is prompts being read."""
+    return told.summary.waiting < FEW_WAIT * max(told.summary.running, 1.0)
 
 
 def tail(told: Told) -> str:
@@ -163,7 +176,9 @@ def state(told: Told) -> str:
         return word("state_quiet", running=running, limit=limit)
     if _grows(told):
         return word("state_grows", waiting=whole(_at_last(told)))
-    return word("state_waits", waiting=whole(most), mean=significant(told.summary.waiting), running=running, limit=limit)
+    return word(
+        "state_waits", waiting=whole(most), mean=significant(told.summary.waiting), running=running, limit=limit
+    )
 
 
 def _at_last(told: Told) -> float:
@@ -179,3 +194,14 @@ def _grows(told: Told) -> bool:
     return open_loop and last > 0.05 * told.summary.requests and last >= 0.8 * float(told.state.waiting.max())
 
 
+def theory(found: Expected, scenario: Scenario, plan: Plan) -> str:
+    """What queue theory says before a run."""
+    pct = pct_of(scenario)
+    if not found.sure:
+        return word("theory_unsure", why=found.why)
+    if not isfinite(found.ttft_ms):
+        return word("theory_over", rate=significant(found.rate), most=significant(found.most / (plan.replicas or 1)))
+    said = f"{_kept('ttft', pct, found.ttft_ms, scenario)}, {_kept('tpot', pct, found.tpot_ms, scenario)}"
+    at = word("load_is", rate=significant(found.rate), replicas=show(float(plan.replicas or 0), "replicas"))
+    verdict = word("theory_holds" if found.holds else "theory_not", pct=pct)
+    return word("theory", verdict=verdict, said=f"{said}, at {at}")

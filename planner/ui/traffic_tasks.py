@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.simulate import studies
+from planner.simulate.figures import Digest, digest
 from planner.simulate.outage import Outage
 from planner.simulate.outage import outage as failing
 from planner.simulate.outcome import Line
@@ -61,7 +62,7 @@ class Told:
         summary: of the run; restarted: requests that a failed replica held.
         state: replicas over time from the first arrival on: running is a mean of a stretch, waiting and used its most.
         times: TTFT, TPOT and time to the last token at `SHARES` [ms]; empty where no request has one.
-        run: the whole of it, unless it is too long.
+        digest: what files say of it; run: the whole of it, unless it is too long.
     """
 
     asked: Asked
@@ -73,6 +74,7 @@ class Told:
     summary: Summary
     state: Line
     times: dict[str, Curve]
+    digest: Digest
     run: Run | None
 
 
@@ -102,6 +104,7 @@ def told(asked: Asked, found: Run, *, given: bool) -> Told:
         summary=summary,
         state=_binned(outcome.line, float(arrival[0])),
         times={name: _shares(1e3 * each[counted]) for name, each in times.items()},
+        digest=digest(found),
         run=found if len(outcome.state) <= MOST_KEPT else None,
     )
 

@@ -37,8 +37,8 @@ def held() -> Held | None:
     return found
 
 
-def draw(rate: float | None) -> None:
-    """What is replayed and what was understood of it; a menu to choose one. `rate`: at which it is asked to be played."""
+def draw() -> None:
+    """A menu to choose a trace, and the way back to made requests."""
     with st.popover(word("trace"), icon=":material/upload_file:", key="trace_menu"):
         _menu()
     if held() is not None:
@@ -72,7 +72,9 @@ def _menu() -> None:
         label_visibility="collapsed",
     )  # fmt: skip
     titles = {sample.id: sample.title for sample in samples()}
-    st.selectbox(word("trace_samples"), list(titles), format_func=titles.__getitem__, key=SAMPLE, persist_state="session")
+    st.selectbox(
+        word("trace_samples"), list(titles), format_func=titles.__getitem__, key=SAMPLE, persist_state="session"
+    )
     with st.container(horizontal=True, gap="small", key="trace_buttons"):
         st.button(word("trace_sample"), key="_traffic_use", icon=":material/science:", on_click=_sampled)
         st.download_button(
@@ -96,8 +98,8 @@ def _uploaded() -> None:
 
 def _sampled() -> None:
     """Take the chosen sample."""
-    id = st.session_state[SAMPLE]
-    _hold(read_sample(id), f"sample-{id}")
+    chosen = st.session_state[SAMPLE]
+    _hold(read_sample(chosen), f"sample-{chosen}")
 
 
 def _hold(trace: Trace, digest: str) -> None:

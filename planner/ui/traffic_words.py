@@ -109,6 +109,8 @@ EN: Final = {
     "then_rate": "Find the rate that holds below, or add replicas.",
     "then_static": "Static batches are the baseline: let the engine batch as it does.",
     "then_tpot": "Fewer requests in flight per replica, or more replicas, make each token faster.",
+    "then_prompt": "Hardly anybody waits for a place: reading prompts takes that long. A faster replica (more GPUs each), "
+    "shorter prompts, or a looser TTFT SLA would do.",
     "then_ttft": "More replicas, or more requests in flight per replica where TPOT allows, make the wait shorter.",
     "then_clients": "Fewer clients, or more replicas.",
     "p99_holds": "At P99 it holds too: {ttft}, {tpot}.",
@@ -187,9 +189,9 @@ EN: Final = {
     "knee": "Goodput against rate",
     "knee_idle": "Which rate still holds? {count} or more rates around the plan's are simulated with the same requests.",
     "knee_run": "Find the knee",
-    "knee_finding": "Holds up to {knee} requests/s; {bound} at {broken}. {now}",
+    "knee_finding": "Holds up to {knee} requests/s; at {broken}: {bound}. {now}",
     "knee_all": "Holds at every rate tried, up to {knee} requests/s. {now}",
-    "knee_none": "Holds at no rate tried, from {broken} requests/s on: {bound}. {now}",
+    "knee_none": "Holds at no rate tried, from {broken} requests/s on: {bound}.",
     "knee_now": "The {now} asked are {share} of it.",
     "knee_now_over": "The {now} asked are {share} above it.",
     "knee_breaks": "it breaks ({what})",
@@ -235,14 +237,14 @@ EN: Final = {
     "limit_double": "twice the limit",
     "outage": "When one replica fails",
     "outage_idle": "One of {replicas} fails in the middle of a run and is repaired after {repair}; then the same with a spare.",
-    "outage_idle_one": "The only replica fails in the middle of a run and is repaired after {repair}; then the same with a spare.",
+    "outage_idle_one": "The only replica fails during a run and is repaired after {repair}; then the same with a spare.",
     "outage_run": "Fail one",
     "outage_calm": "One of {replicas} replicas fails and the SLA on TTFT is kept all the time: the worst {width} have a "
     "TTFT P{pct} of {worst}. {restarted}",
-    "outage_hurt": "One of {replicas} replicas fails: in the worst {width} TTFT P{pct} is {worst} against {sla}; it takes "
-    "{recovered} from the failure until it is as before. {restarted}",
-    "outage_lost": "One of {replicas} replicas fails: in the worst {width} TTFT P{pct} is {worst} against {sla}, and the run "
-    "ends before it recovers. {restarted}",
+    "outage_hurt": "One of {replicas} replicas fails: in the worst {width} TTFT P{pct} is {worst} against {sla} ({calm} "
+    "without the failure); it is as before {recovered} after the failure. {restarted}",
+    "outage_lost": "One of {replicas} replicas fails: in the worst {width} TTFT P{pct} is {worst} against {sla} ({calm} "
+    "without the failure), and the run ends before it recovers. {restarted}",
     "outage_restarted": "{count} requests start again.",
     "outage_one_restarted": "1 request starts again.",
     "outage_none_restarted": "No request has to start again.",
@@ -253,6 +255,7 @@ EN: Final = {
     "outage_spare_needless": "A spare is not needed for one failure: with one the worst is {worst}.",
     "outage_nobody": "nothing is served",
     "outage_set": "Add a spare",
+    "outage_spare_help": "Adds one to Spare replicas in the sidebar: the plan then costs one replica more.",
     "outage_alt": "TTFT at the promised percentile over time, without and with a spare replica, around the failure",
     "outage_failed": "As planned",
     "outage_spared": "One replica more",

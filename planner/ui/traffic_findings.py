@@ -1,0 +1,167 @@
+"""Sentences of the Traffic page's studies: short, with numbers from the study and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from planner.simulate.expected import Expected
+from planner.simulate.outage import Course, Outage
+from planner.simulate.studies import Knee, Routing, Way
+from planner.specs.scenario import Scenario
+from planner.ui.traffic_sentences import broken, pct_of, promised, share
+from planner.ui.traffic_tasks import Asked
+from planner.ui.traffic_words import word
+from planner.units import DASH, show, significant, whole
+
+CLOSE: Final = 0.003
+"""Difference in the share of good requests below which two ways are the same."""
+
+SAME: Final = 0.02
+"""Difference in TTFT, as a share of it, below which two ways are the same."""
+
+
+def knee(found: Knee, scenario: Scenario) -> str:
+    """Up to which rate it holds, and how the rate asked stands to that."""
+    bad = found.at_broken
+    what = "" if bad is None else broken(bad.summary, scenario)
+    if found.knee is None:
+        return word("knee_none", broken=significant(found.broken or 0.0), bound=what)
+    now = _now(found)
+    if bad is None:
+        return word("knee_all", knee=significant(found.knee), now=now)
+    return word("knee_finding", knee=significant(found.knee), bound=what, broken=significant(bad.rate), now=now)
+
+
+def _now(found: Knee) -> str:
+    """How the rate asked stands to the knee."""
+    ratio = found.now / (found.knee or found.now)
+    asked = significant(found.now)
+    if ratio <= 1.0:
+        return word("knee_now", now=asked, share=show(ratio, "%"))
+    return word("knee_now_over", now=asked, share=show(ratio - 1.0, "%"))
+
+
+def ratio(scenario: Scenario) -> str:
+    """How to read the chart of ratios."""
+    return word("ratio_finding", pct=pct_of(scenario))
+
+
+def theory(expected: Sequence[Expected]) -> str:
+    """What the dashed line is; where it is not drawn, and why."""
+    unsure = [each for each in expected if not each.sure]
+    said = [] if len(unsure) == len(expected) else [word("knee_theory")]
+    if unsure:
+        said.append(word("knee_unsure", why=unsure[-1].why or DASH))
+    return " ".join(said)
+
+
+def routing(found: Routing, asked: Asked) -> str:
+    """Which way serves best, and where the one set stands."""
+    best, pct = found.best, pct_of(asked.scenario)
+    texts = {"share": share(best.summary.share_good), "pct": pct, "ttft": show(best.summary.ttft.at_pct, "ms")}
+    limit, now = whole(best.limit), _as_set(found, asked)
+    if found.replicas > 1:
+        name = word(best.router)
+        return word("routing_finding", best=f"{name[:1].upper()}{name[1:]}", limit=limit, now=now, **texts)
+    return word("routing_one_finding", limit=limit, now=now, **texts)
+
+
+def _set(found: Routing, asked: Asked) -> Way:
+    """The way that is set now."""
+    return next(way for way in found.ways if (way.router, way.limit) == (asked.traffic.router, found.now))
+
+
+def worth(found: Routing, asked: Asked) -> bool:
+    """Whether the best way is better than the one set."""
+    now, best = _set(found, asked).summary, found.best.summary
+    later, sooner = now.ttft.at_pct or 0.0, best.ttft.at_pct or 0.0
+    return best.share_good - now.share_good > CLOSE or (
+        best.share_good >= now.share_good - CLOSE and later > sooner * (1 + SAME)
+    )
+
+
+def _as_set(found: Routing, asked: Asked) -> str:
+    """Where the way that is set stands."""
+    if found.best == _set(found, asked):
+        return word("routing_here")
+    shares = [way.summary.share_good for way in found.ways]
+    times = [way.summary.ttft.at_pct or 0.0 for way in found.ways]
+    if max(shares) - min(shares) <= CLOSE and max(times) <= (1 + SAME) * min(times):
+        return word("routing_close", gap=show(max(times) / max(min(times), 1e-9) - 1.0, "%"))
+    way = _set(found, asked)
+    texts = {"share": share(way.summary.share_good), "ttft": show(way.summary.ttft.at_pct, "ms")}
+    return word("routing_set", router=word(way.router), limit=whole(way.limit), pct=pct_of(asked.scenario), **texts)
+
+
+def use(found: Routing) -> str:
+    """Label of the button that takes the best way."""
+    best = found.best
+    name = f"{word(best.router)}, {whole(best.limit)}" if found.replicas > 1 else whole(best.limit)
+    return f"{word('use')}: {name}"
+
+
+def routing_header(scenario: Scenario) -> tuple[str, ...]:
+    """Titles of the table of ways."""
+    pct = pct_of(scenario)
+    times = (word("col_ttft", pct=pct), word("col_tpot", pct=pct))
+    return (word("col_router"), word("col_limit"), word("col_good"), *times, word("col_goodput"))
+
+
+def routing_rows(found: Routing) -> list[tuple[str, ...]]:
+    """Every way as finished figures."""
+    return [
+        (
+            word(way.router), whole(way.limit), share(way.summary.share_good), show(way.summary.ttft.at_pct, "ms"),
+            show(way.summary.tpot.at_pct, "ms"), significant(way.summary.good_tok_s * found.replicas),
+        )
+        for way in found.ways
+    ]  # fmt: skip
+
+
+def hurts(found: Outage, scenario: Scenario) -> bool:
+    """Whether the failure breaks the promise on TTFT somewhere."""
+    worst = found.failed.worst_ms
+    return worst is None or worst > scenario.sla_ttft_ms
+
+
+def outage(found: Outage, scenario: Scenario) -> str:
+    """What one failed replica does."""
+    course = found.failed
+    texts = {
+        "replicas": whole(course.replicas), "width": show(found.width_s, "s"), "pct": pct_of(scenario),
+        "worst": _worst(course), "calm": _worst(found.healthy), "sla": promised("ttft", scenario), "restarted": _restarted(course),
+    }  # fmt: skip
+    if not hurts(found, scenario):
+        return word("outage_calm", **texts)
+    if course.recovered_s is None:
+        return word("outage_lost", **texts)
+    return word("outage_hurt", recovered=show(course.recovered_s, "s"), **texts)
+
+
+def _worst(course: Course) -> str:
+    """The longest TTFT of a window; that nothing is served."""
+    return word("outage_nobody") if course.worst_ms is None else show(course.worst_ms, "ms")
+
+
+def _restarted(course: Course) -> str:
+    """How many requests begin again."""
+    if course.restarted == 1:
+        return word("outage_one_restarted")
+    return (
+        word("outage_restarted", count=whole(course.restarted)) if course.restarted else word("outage_none_restarted")
+    )
+
+
+def spare(found: Outage, scenario: Scenario) -> str:
+    """What one replica more makes of it."""
+    course = found.spared
+    if not hurts(found, scenario):
+        return word("outage_spare_needless", worst=_worst(course))
+    if course.worst_ms is not None and course.worst_ms <= scenario.sla_ttft_ms:
+        after = word("outage_spare_calm")
+    elif course.recovered_s is None:
+        after = word("outage_spare_lost")
+    else:
+        after = word("outage_spare_back", recovered=show(course.recovered_s, "s"))
+    return word("outage_spare_helps", worst=_worst(course), spared=after)
