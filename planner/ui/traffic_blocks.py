@@ -74,10 +74,13 @@ def _volume(told: Told) -> None:
 def state(told: Told) -> None:
     """Queues and the cache over time."""
     with show.card(word("state"), "card_state"):
-        show.finding(sentences.state(told))
-        draw(traffic_charts.state(mode()), traffic_data.state(told), word("state_alt"))
-        show.finding(word("cache_finding", peak=shown(told.summary.used_peak, "%")))
-        draw(traffic_charts.cache_used(mode()), traffic_data.cache_used(told), word("cache_alt"))
+        with st.grid(2, min_column_width=430, gap="small", key="traffic_lines"):
+            with st.container(key="line_requests", gap=None):
+                show.finding(sentences.state(told))
+                draw(traffic_charts.state(mode()), traffic_data.state(told), word("state_alt"))
+            with st.container(key="line_cache", gap=None):
+                show.finding(word("cache_finding", peak=shown(told.summary.used_peak, "%")))
+                draw(traffic_charts.cache_used(mode()), traffic_data.cache_used(told), word("cache_alt"))
         show.behind(
             word("table"), "_state_table",
             lambda: show.table(
@@ -99,7 +102,7 @@ def spreads(told: Told) -> None:
                     show.finding(_within(told, name))
                     alt = word("spread_alt", what=word(f"name_{name}").lower())
                     draw(traffic_charts.spread(mode(), name), traffic_data.spread(told, name), alt)
-        header = ("", word("col_mean"), "P50", "P90", "P95", "P99", word("col_sla"))
+        header = (word("col_what"), word("col_mean"), "P50", "P90", "P95", "P99", word("col_sla"))
         show.figures(word("spread"), header, traffic_data.spread_rows(told))
         formats = {f"{name}, ms": "%.2f" for name in traffic_charts.TIMES.values()}
         show.behind(

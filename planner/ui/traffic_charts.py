@@ -24,7 +24,7 @@ LIMITS: Final = ("half the limit", "the limit set", "twice the limit")
 
 LOG_X, LOG_Y = log_ticks("x"), log_ticks("y")
 TIME_AXIS: Final = "Time since the first arrival, s"
-ROW_PIXELS: Final = 40
+ROW_PIXELS: Final = 48
 
 
 @cache
@@ -33,7 +33,7 @@ def state(shown: Mode) -> Spec:
     ink = palette(shown)
     series = [Series(RUNNING, ink.weights), Series(WAITING, ink.promise, (7, 4))]
     tips = {"at": "Time", "running": "Running, mean", "waiting": "Waiting, most"}
-    return lines(ink, 230, (Scale(TIME_AXIS), Scale("Requests, all replicas")), series, tips)
+    return lines(ink, 210, (Scale(TIME_AXIS), Scale("Requests, all replicas")), series, tips)
 
 
 @cache
@@ -41,7 +41,7 @@ def cache_used(shown: Mode) -> Spec:
     """Share of the cache in use, over time."""
     ink = palette(shown)
     tips = {"at": "Time", "used": "KV cache in use, most"}
-    return lines(ink, 130, (Scale(TIME_AXIS), Scale("% of KV blocks")), [Series(CACHE, ink.kv)], tips, quiet=True)
+    return lines(ink, 210, (Scale(TIME_AXIS), Scale("% of KV blocks")), [Series(CACHE, ink.kv)], tips, quiet=True)
 
 
 @cache
@@ -98,7 +98,7 @@ def routing(shown: Mode, routers: tuple[str, ...] = ROUTERS) -> Spec:
     """TTFT of each router under each limit: dots on a line each, with the SLA."""
     ink = palette(shown)
     y: Spec = {
-        "field": "router", "type": "nominal", "scale": {"domain": list(routers), "padding": 0.5},
+        "field": "router", "type": "nominal", "scale": {"domain": list(routers), "padding": 0.25},
         "axis": axis(ink, "", grid=False, ticks=False, domain=False, labelFontSize=13),
     }  # fmt: skip
     title = "TTFT at the promised percentile, ms"
@@ -111,9 +111,9 @@ def routing(shown: Mode, routers: tuple[str, ...] = ROUTERS) -> Spec:
     legend_of = {key: value for key, value in legend(ink, 3).items() if key != "symbolType"}
     dots = {
         "data": {"name": "ways"},
-        "mark": {"type": "point", "filled": True, "size": 130, "opacity": 0.9, "stroke": ink.paper, "strokeWidth": 1},
+        "mark": {"type": "point", "filled": True, "size": 100, "opacity": 1, "stroke": ink.paper, "strokeWidth": 1},
         "encoding": {
-            "x": x, "y": y,
+            "x": x, "y": y, "yOffset": {**kind, "scale": {"domain": list(LIMITS)}},
             "color": {**kind, "scale": {"domain": list(LIMITS), "range": hues}, "legend": legend_of},
             "shape": {**kind, "scale": {"domain": list(LIMITS), "range": shapes}},
             "tooltip": [tip(*pair) for pair in tips.items()],

@@ -130,7 +130,8 @@ def outage(found: Outage, scenario: Scenario) -> str:
     course = found.failed
     texts = {
         "replicas": whole(course.replicas), "width": show(found.width_s, "s"), "pct": pct_of(scenario),
-        "worst": _worst(course), "calm": _worst(found.healthy), "sla": promised("ttft", scenario), "restarted": _restarted(course),
+        "worst": _worst(course), "calm": _worst(found.healthy), "sla": promised("ttft", scenario),
+        "restarted": _restarted(course),
     }  # fmt: skip
     if not hurts(found, scenario):
         return word("outage_calm", **texts)

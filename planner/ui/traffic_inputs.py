@@ -31,11 +31,11 @@ STEPS: Final = {
     "rate": 1.0, "cv": 0.5, "swing": 0.1, "period_s": 3600.0, "clients": 8, "isl_cv": 0.1, "osl_cv": 0.1, "turns": 1,
     "think_s": 5.0, "requests": 1000, "seed": 1, "in_flight": 8, "fail_at_s": 30.0, "repair_s": 60.0,
 }  # fmt: skip
-FIRST: Final = ("arrival", "rate", "requests", "isl_cv", "osl_cv", "router", "in_flight")
+FIRST: Final = ("arrival", "rate", "requests", "turns", "isl_cv", "osl_cv", "router", "in_flight")
 """Inputs that decide most."""
 
 REST: Final = (
-    "cv", "swing", "period_s", "clients", "turns", "think_s", "policy", "preempt", "over", "fail_at_s", "repair_s", "seed",
+    "cv", "swing", "period_s", "clients", "think_s", "policy", "preempt", "over", "fail_at_s", "repair_s", "seed",
 )  # fmt: skip
 ONLY_WITH: Final = {"cv": "gamma", "swing": "diurnal", "period_s": "diurnal", "clients": "closed"}
 """Inputs that one kind of arrivals uses."""
@@ -83,7 +83,7 @@ def accept() -> None:
 
 
 def draw(scenario: Scenario, plan: Plan, *, replays: bool) -> None:
-    """All inputs: seven that decide most, the rest in an expander. `replays`: a trace is replayed."""
+    """All inputs: eight that decide most, the rest in an expander. `replays`: a trace is replayed."""
     own = _own(scenario, plan)
     with st.grid(4, min_column_width=INPUT_PIXELS, gap="small", key="traffic_inputs"):
         for name in FIRST:
