@@ -22,6 +22,7 @@ from planner.simulate.spelling import asked_of, spelled, traffic_from_texts
 from planner.simulate.traffic import TRAFFIC_FIELDS, Traffic, describe
 from planner.specs.fields import shown
 from planner.specs.scenario import Scenario
+from planner.specs.spelling import parsed
 
 if TYPE_CHECKING:
     from planner.simulate.traces import Trace
@@ -39,7 +40,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "scenario", metavar="SCENARIO", help="a preset's id, a link (of Traffic too), or its query string"
     )
     parser.add_argument("--trace", metavar="FILE", type=Path, help="requests of a trace in the place of made ones")
-    parser.add_argument("--runs", metavar="N", default="1", help="runs with seeds one after the other (default 1)")
+    parser.add_argument(
+        "--runs",
+        metavar="N",
+        default="1",
+        help="independent runs, of the seed and those after it, for intervals of 95 %% (default 1)",
+    )
     for name in TRAFFIC_FIELDS:
         text = help_text(name).replace("%", "%%")
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=METAVARS[describe(name).kind], help=text)
@@ -100,12 +106,13 @@ def _read(texts: dict[str, str], asked: argparse.Namespace) -> tuple[Traffic, in
 
 def _runs(asked: argparse.Namespace) -> int:
     """How many runs."""
-    text = asked.runs
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_RUNS):
-        raise InputError((Fault("runs", shown(text), f"must be a whole number from 1 to {MOST_RUNS:,}"),))
-    if int(text) > 1 and asked.requests_csv:
-        raise InputError((Fault("runs", shown(text), "must be 1 with --requests-csv: requests are those of one run"),))
-    return int(text)
+    count = parsed("whole", asked.runs)
+    if not (isinstance(count, int) and 1 <= count <= MOST_RUNS):
+        raise InputError((Fault("runs", shown(asked.runs), f"must be a whole number from 1 to {MOST_RUNS:,}"),))
+    if count > 1 and asked.requests_csv:
+        allowed = "must be 1 with --requests-csv: requests are those of one run"
+        raise InputError((Fault("runs", shown(asked.runs), allowed),))
+    return count
 
 
 def _once(asked: argparse.Namespace, scenario: Scenario, traffic: Traffic, trace: Trace | None) -> str:

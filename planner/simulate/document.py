@@ -144,7 +144,7 @@ def request_lines(run: Run) -> Iterator[str]:
     outcome, groups = run.outcome, _even_groups(run.outcome.requests)
     for start in range(0, len(outcome.state), ROWS):
         columns = _columns(outcome, groups, slice(start, start + ROWS))
-        yield "".join(f"{','.join(cells)}\r\n" for cells in zip(*columns, strict=True))
+        yield "\r\n".join((*map(",".join, zip(*columns, strict=True)), ""))
 
 
 def _columns(outcome: Outcome, groups: Whole, part: slice) -> tuple[list[str], ...]:
@@ -178,6 +178,8 @@ def _milliseconds(values: Seconds) -> list[str]:
 
 def _numbered(letter: str, values: Whole) -> list[str]:
     """Names of groups, sessions or replicas; empty for NONE."""
+    if not np.any(values != NONE):
+        return [""] * len(values)
     return ["" if value == NONE else f"{letter}{value}" for value in values.tolist()]
 
 

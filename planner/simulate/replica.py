@@ -50,6 +50,7 @@ class Replica:
         swap_seconds: time to move one block to the host or back [s].
         rereads: whether a preempted request reads its prompt again here although it was first read elsewhere.
         accept: acceptance of each draft token, and how many are drafted; None without drafts.
+        ranks: attention ranks that share the blocks evenly; a request lives on one of them.
     """
 
     steps: StepTimes
@@ -68,6 +69,7 @@ class Replica:
     swap_seconds: float
     rereads: bool
     accept: tuple[float, int] | None
+    ranks: int = 1
 
     def blocks_of(self, prompt: int, left: int) -> int:
         """Blocks that a request takes at admission."""
@@ -81,6 +83,10 @@ class Replica:
         if not self.grows:
             return max(self.fixed, 1)
         return -(-(prompt + output - 1 + self.slots) // self.block) + self.fixed
+
+    def fits(self, prompt: int, output: int) -> bool:
+        """Whether one rank has the blocks that a request takes at its end."""
+        return self.longest(prompt, output) <= self.blocks // self.ranks
 
     @property
     def lazy(self) -> bool:
@@ -115,7 +121,7 @@ def replica_of(
     budget = setting.token_budget if setting.convention.overheads else max(setting.token_budget, longest)
     chunk = min(asked.chunk or budget, budget)
     blocks = int(paged // block_bytes) * ranks
-    steps = StepTimes(setting, known.clock, int(seats), longest, prompts=asked.prefill != "excluded")
+    steps = StepTimes(setting, known.clock, int(seats), longest, budget, prompts=asked.prefill != "excluded")
     return Replica(
         steps=steps,
         seats=int(seats),
@@ -133,6 +139,7 @@ def replica_of(
         swap_seconds=block_bytes / SWAP_BANDWIDTH,
         rereads=asked.prefill == "disaggregated",
         accept=(asked.accept, asked.spec) if asked.spec else None,
+        ranks=ranks,
     )
 
 

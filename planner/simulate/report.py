@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from planner.optimise.answer import Progress
@@ -40,6 +40,9 @@ SHOWN: Final = (
 )
 """Figures that stand below the times, and what they are."""
 
+LEFT: Final = (("rejected", "requests turned away"), ("too_long", "requests longer than the cache"))
+"""Figures that are told of several runs where they are not 0."""
+
 
 def percentile_name(value: float) -> str:
     """A percentile as it is said: P99, P99.9."""
@@ -50,11 +53,16 @@ def verdict(summary: Summary, scenario: Scenario) -> str:
     """Whether a run holds at the promised percentile, in a sentence, with what breaks where it does not."""
     at = percentile_name(scenario.sla_pct)
     if summary.meets_sla:
-        return f"Holds at {at}: {', '.join(_kept(summary, scenario))}."
+        return _sentence(f"Holds at {at}", [*_kept(summary, scenario)])
     broken = [*_broken(summary, scenario)]
     if left := _unserved(summary):
         broken.append(left)
-    return f"Does not hold at {at}: {', '.join(broken)}."
+    return _sentence(f"Does not hold at {at}", broken)
+
+
+def _sentence(verdict: str, reasons: Sequence[str]) -> str:
+    """A verdict and its reasons, where there are any."""
+    return f"{verdict}{': ' if reasons else ''}{', '.join(reasons)}."
 
 
 def _promises(summary: Summary, scenario: Scenario) -> Iterator[tuple[str, float, float]]:
@@ -90,11 +98,11 @@ def run_text(run: Run | Digest) -> str:
     """The verdict, the times, the other figures, the plan, and the link."""
     found = digest(run)
     values = figures(found.summary)
-    rows = [(name, f"{what}: {_shown(name, values[name])}") for name, what in SHOWN]
+    rows = [f"  {what}: {_shown(name, values[name])}" for name, what in SHOWN]
     blocks = (
         verdict(found.summary, found.scenario),
         _times(found),
-        "\n".join((_counts(found, f"seed {found.traffic.seed}"), *(f"  {text}" for _, text in rows))),
+        "\n".join((_setup(found, f"seed {found.traffic.seed}"), _counted(found.summary), *rows)),
         _planned(plan_of(found.scenario)),
         f"link: {traffic_link(pinned(found.scenario), found.traffic)}",
     )
@@ -131,17 +139,18 @@ def _shown(name: str, value: float | None) -> str:
     return show(value, unit) if unit != "requests" else _number(value)
 
 
-def _counts(found: Digest, seeds: str) -> str:
+def _setup(found: Digest, seeds: str) -> str:
     """How many requests, at what rate, on what, from which seeds."""
-    each = found.summary
-    replicas = show(found.replicas, "replicas")
-    lead = (
-        f"{each.requests:,} requests at {significant(found.rate)} a second on {replicas}, "
+    return (
+        f"{found.summary.requests:,} requests at {significant(found.rate)} a second on {show(found.replicas, 'replicas')}, "
         f"at most {found.limit:,} in flight each; {seeds}"
     )
-    left = _unserved(each)
-    counted = f"{each.counted:,} are in the figures"
-    return f"{lead}\n{counted}{f'; {left}' if left else ''}"
+
+
+def _counted(summary: Summary) -> str:
+    """How many requests the figures are of, and what became of the others."""
+    left = _unserved(summary)
+    return f"{summary.counted:,} are in the figures{f'; {left}' if left else ''}"
 
 
 def _planned(plan: Plan) -> str:
@@ -161,7 +170,7 @@ def replicated_text(found: Replicated) -> str:
     blocks = (
         replicated_verdict(found),
         table(("figure", "mean", "95 % interval", "standard deviation"), [*_intervals(found)]),
-        _counts(first, f"seeds {first.traffic.seed} to {found.runs[-1].traffic.seed}; of the first run"),
+        f"each run: {_setup(first, f'seeds {first.traffic.seed} to {found.runs[-1].traffic.seed}')}",
         _planned(plan_of(first.scenario)),
         f"link: {traffic_link(pinned(first.scenario), first.traffic)}",
     )
@@ -181,8 +190,14 @@ def replicated_verdict(found: Replicated) -> str:
         for name, figure, limit in limits
         if found.estimates[figure].mean is not None
     ]
-    lost = f" {len(found.lost):,} runs were lost by the workers." if found.lost else ""
-    return f"{verb} at {at} {where}{': ' if said else ''}{', '.join(said)}.{lost}"
+    said += [
+        f"{_number(found.estimates[name].mean)} {what} a run on average"
+        for name, what in LEFT
+        if found.estimates[name].mean
+    ]
+    count = len(found.lost)
+    lost = f" {count:,} {'run was' if count == 1 else 'runs were'} lost by the workers." if count else ""
+    return _sentence(f"{verb} at {at} {where}", said) + lost
 
 
 def _plus_minus(each: Estimate) -> str:
@@ -199,8 +214,9 @@ def _intervals(found: Replicated) -> Iterator[tuple[str, ...]]:
                 continue
             said = {"mean": "mean", "p50": "P50", "pct": at}[short]
             yield _interval(f"{time.upper()} {said} (ms)", found.estimates[f"{time}_{short}_ms"], 1.0)
-    for name, what in SHOWN:
-        unit = UNITS.get(name, "" if name == "preemptions" else "tok/s")
+    left = [(name, what) for name, what in LEFT if found.estimates[name].mean]
+    for name, what in (*left, *SHOWN):
+        unit = UNITS.get(name, "tok/s" if name.endswith("_tok_s") else "")
         scale = 100.0 if unit == "%" else 1.0
         yield _interval(f"{what}{f' ({unit})' if unit else ''}", found.estimates[name], scale)
 
