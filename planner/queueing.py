@@ -99,9 +99,7 @@ def replica(setting: Setting, known: Bounds, batch: float, isl_cv: float = 0.0, 
     budget = float(setting.token_budget) if setting.convention.overheads else np.inf
     steps = step_table(known.clock, setting.prompt, batch, budget)
     here = steps.chunks > 0.0
-    decoding = (
-        max(float(setting.scenario.osl) - 1.0, 0.0) / steps.tokens if here else setting.scenario.osl / steps.tokens
-    )
+    decoding = max(float(setting.scenario.osl) - 1.0, 0.0) / steps.tokens if here else setting.scenario.osl / steps.tokens
     reading = float(np.ceil(steps.chunks)) if here else 0.0
     seats = chains.seats(max(batch, 1.0))
     made = Replica(setting, known, steps, seats, decoding, reading, _front(setting, known), np.ones(1), isl_cv, osl_cv)
@@ -113,10 +111,12 @@ def _full_rates(of: Replica) -> Grid:
     steps, taken = of.steps, of.deciding(of.seats)
     if steps.chunks == 0.0:
         return departures(of.seats, of.residence * steps.at(taken, np.zeros(len(taken))))
-    read = of.seats / of.residence / steps.stages
-    room = steps.room(taken)
-    over = np.flatnonzero(read > room)
-    full = departures(of.seats, of.residence * steps.at(taken, np.minimum(read, room)))
+    inside = steps.batches * of.residence / max(of.decoding, 1.0)
+    read, room = inside / of.residence / steps.stages, steps.admits
+    full = departures(of.seats, of.residence * np.interp(taken, steps.batches, steps.averaged(steps.batches, np.minimum(read, room))))
+    limit = room / steps.at(steps.batches, room) * steps.stages
+    full = np.minimum(full, np.interp(taken, steps.batches, limit))
+    over = np.flatnonzero(np.interp(taken, steps.batches, read - room) > 0.0)
     if len(over):
         full[over[0] :] = full[max(over[0] - 1, 0)]
     return full
@@ -140,30 +140,12 @@ def _mean_steps(of: Replica, rate: float) -> Grid:
     room = np.maximum(steps.admits, 1e-9)
     for _ in range(40):
         mean = np.minimum(rate * seconds / steps.stages, room)
-        after = _poisson_mean(steps, mean, room)
+        after = steps.averaged(steps.batches, mean)
         moved = float(np.max(np.abs(after / seconds - 1.0)))
         seconds = after
         if moved < 1e-4:
             break
     return seconds
-
-
-FEW = 12
-"""Mean prompts a step up to which their number is averaged over; beyond, the mean number is taken."""
-
-
-def _poisson_mean(steps: Steps, mean: Grid, room: Grid) -> Grid:
-    """Mean step when a Poisson number of prompts is read in each, beside every batch of the table [s]."""
-    if mean.max() > FEW or steps.prompts[-1] < 1.0:
-        return steps.at(steps.batches, mean)
-    most = int(min(np.ceil(steps.prompts[-1]), mean.max() + 6.0 * np.sqrt(mean.max()) + 3.0))
-    term, total = np.exp(-mean), np.exp(-mean)
-    seconds = term * steps.seconds[:, 0]
-    for k in range(1, most + 1):
-        term = term * mean / k
-        total = total + term
-        seconds = seconds + term * steps.at(steps.batches, np.minimum(np.full(len(mean), float(k)), room))
-    return np.asarray(seconds / total)
 
 
 def _chain(of: Replica, rate: float) -> Chain:
@@ -173,7 +155,7 @@ def _chain(of: Replica, rate: float) -> Chain:
     reads = rate * mean / steps.stages
     busy = np.minimum(1.0 - bare / mean, 0.98)
     own = steps.at(steps.batches, np.minimum(1.0 + reads, np.maximum(steps.admits, 1e-9))) if of.reading else 0.0 * bare
-    more = (mean - bare) / np.maximum(reads, 1e-12) * rate * (own - mean) if of.reading else 0.0 * bare
+    more = (mean - bare) / np.maximum(reads, 1e-12) * rate * (own * of.reading - mean) if of.reading else 0.0 * bare
     decoding = (of.decoding * bare + more) / (1.0 - busy)
     residence = own * max(of.reading, 1.0) + decoding
     at = of.deciding(of.seats)
@@ -209,7 +191,7 @@ def at_rate(of: Replica, rate: float, pct: float) -> Tails:
     present = found.quantile(u[0])
     batches = np.array([present[group == each].mean() for each in range(GROUPS)])
     sizes, outputs = lengths(of.isl_cv, 9), lengths(of.osl_cv, 10)
-    met, longer, pace = _steps(of, of.deciding(batches), group, rate, sizes)
+    met, longer, pace = _steps(of, of.deciding(batches), group, rate, sizes, present == 0.0)
     ttft = of.front + _seat_wait(of, found, rate, u[5], u[0]) + met.seconds
     beside = stay(of.osl_cv, outputs)
     steps = np.maximum(of.decoding * outputs, 1.0)
@@ -218,18 +200,30 @@ def at_rate(of: Replica, rate: float, pct: float) -> Tails:
 
 
 def _steps(
-    of: Replica, batches: Grid, group: npt.NDArray[np.int64], rate: float, sizes: Grid
+    of: Replica, batches: Grid, group: npt.NDArray[np.int64], rate: float, sizes: Grid, alone: npt.NDArray[np.bool_]
 ) -> tuple[Met, Grid, Pace]:
-    """Seconds from arrival to the first token, and the pace of decoding, for requests that meet one of some batches."""
+    """What requests meet up to their first token, the time whose arrivals hit them later, and the pace of decoding."""
     steps = of.steps
     low, high = np.maximum(batches * 0.9 - 1.0, 0.0), batches * 1.1 + 1.0
     bare = steps.alone(batches)
     slope = (steps.alone(high) - steps.alone(low)) / (high - low)
     found = boundaries(steps, batches, rate)
-    met = first_token(steps, found, group, rate, sizes)
-    prompt = (found.mean_step - bare) / (rate * found.mean_step / steps.stages)
-    longer = met.last - found.mean_step[group]
-    return met, longer, Pace(bare[group], slope[group], batches[group], prompt[group])
+    met = first_token(steps, found, group, rate, sizes, alone)
+    reads = rate * found.mean_step / steps.stages
+    prompt = (found.mean_step - bare) / reads
+    longer = met.last + met.left / rate - (found.mean_step + found.mean_left / rate)[group]
+    curve = _sharing(steps, float(batches.mean()), float(reads.mean()))
+    return met, longer, Pace(bare[group], slope[group], batches[group], prompt[group], *curve)
+
+
+def _sharing(steps: Steps, batch: float, mean: float) -> tuple[Grid, Grid]:
+    """What each of several prompts a step adds, over what each of the mean number does."""
+    if steps.chunks == 0.0:
+        return np.array([0.0, 1.0]), np.ones(2)
+    reads = mean * np.array([0.2, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 5.0])
+    beside = np.full(len(reads), batch)
+    each = (steps.averaged(beside, reads) - steps.alone(beside)) / reads
+    return reads, each / max(float(each[3]), 1e-12)
 
 
 def _seat_wait(of: Replica, found: Chain, rate: float, u: Grid, place: Grid) -> Grid:

@@ -27,11 +27,14 @@ def departures(running: Column, residence: Column) -> Column:
     return running / residence  # [requests/s]
 
 
-@formula("Allen-Cunneen for Poisson arrivals: the mean wait of exponential times, times (1 + cv²)/2", "s")
+@formula("Allen-Cunneen for Poisson arrivals, (1 + cv²)/2 of the exponential wait, a third of the way back to it", "s")
 def mean_wait(rate: Column, saturation: Column, cv: Column | float) -> Column:
-    """Mean wait of a request that has to wait for a seat, below saturation."""
+    """Mean wait of a request that has to wait for a seat, below saturation.
+
+    A wait far shorter than a residence does not see how regular residences are; between, simulations say a third.
+    """
     exponential = 1.0 / (saturation - rate)  # [s]
-    return exponential * (1.0 + cv**2) / 2.0  # [s]
+    return exponential * (2.0 + cv**2) / 3.0  # [s]
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,13 @@ class Boundaries:
     seconds: Grid
 
     @property
+    def mean_left(self) -> Grid:
+        """Mean prompts that a step leaves for the next, shape (g,)."""
+        units = np.arange(float(self.share.shape[1]))
+        left = np.maximum(units[None, :] - self.admits[:, None], 0.0)
+        return np.asarray((self.share * left).sum(axis=1) / self.parts)
+
+    @property
     def mean_step(self) -> Grid:
         """Mean of all steps, shape (g,) [s]."""
         return np.asarray((self.share * self.seconds).sum(axis=1))
@@ -138,15 +145,18 @@ class Met:
 
     Attributes:
         seconds: from its arrival to the end of the step that reads the last of its prompt [s].
-        last: that step [s]; beside: other prompts that it reads.
+        last: that step [s]; beside: other prompts that it reads; left: prompts that it leaves for the next.
     """
 
     seconds: Grid
     last: Grid
     beside: Grid
+    left: Grid
 
 
-def first_token(steps: Steps, found: Boundaries, group: npt.NDArray[np.int64], rate: float, sizes: Grid) -> Met:
+def first_token(
+    steps: Steps, found: Boundaries, group: npt.NDArray[np.int64], rate: float, sizes: Grid, alone: Grid
+) -> Met:
     """What every request of the sample meets from its arrival to its first token.
 
     Args:
@@ -154,11 +164,12 @@ def first_token(steps: Steps, found: Boundaries, group: npt.NDArray[np.int64], r
         group: which of those batches each request meets.
         rate: requests a second.
         sizes: prompts over their mean.
+        alone: whether a request finds nobody else on the replica: then no step is running.
     """
     u = draws()
     begun, running = _met(found, group, u[1])
     admits, batch = found.admits[group], found.batches[group]
-    between = running / steps.stages
+    between = np.where(alone & (begun == 0.0), 0.0, running / steps.stages)
     ahead = np.maximum(begun - admits, 0.0) + found.parts * counts(rate * u[2] * between, 3)
     behind = found.parts * counts(rate * (1.0 - u[2]) * between, 4)
     own = np.maximum(np.ceil(sizes * found.parts - 1e-9), found.parts if found.parts < 1.0 else 1.0)
@@ -169,7 +180,8 @@ def first_token(steps: Steps, found: Boundaries, group: npt.NDArray[np.int64], r
     read = np.clip(waiting, np.clip(ahead + own - done, 0.0, admits), admits)
     last = steps.at(batch, read / found.parts)
     beside = np.maximum(read - own, 0.0) / found.parts
-    return Met((1.0 - u[2]) * between + (turns - 1.0) * full / steps.stages + last, last, beside)
+    left = np.maximum(waiting - admits, 0.0) / found.parts
+    return Met((1.0 - u[2]) * between + (turns - 1.0) * full / steps.stages + last, last, beside, left)
 
 
 def _met(found: Boundaries, group: npt.NDArray[np.int64], u: Grid) -> tuple[Grid, Grid]:

@@ -25,12 +25,14 @@ class Stay:
     Attributes:
         present, spread: mean and variance of the share of those that run when it starts.
         coming, coming_spread: of those that come while it runs.
+        turnover: requests that can take one seat meanwhile.
     """
 
     present: Grid
     spread: Grid
     coming: Grid
     coming_spread: Grid
+    turnover: Grid
 
 
 @functools.lru_cache(maxsize=16)
@@ -46,12 +48,9 @@ def _stays(cv: float) -> tuple[Grid, Grid]:
     present = np.trapezoid(rest, at, axis=1) / own
     squared = np.trapezoid(2.0 * at * rest, at, axis=1) / own**2
     coming = np.trapezoid(partly, at, axis=1) / own**2
-    within = (
-        np.concatenate(
-            [np.zeros((len(own), 1)), np.cumsum((at * longer)[:, 1:] + (at * longer)[:, :-1], axis=1)], axis=1
-        )
-        * (at[:, 1:2])
-    )
+    within = np.concatenate(
+        [np.zeros((len(own), 1)), np.cumsum((at * longer)[:, 1:] + (at * longer)[:, :-1], axis=1)], axis=1
+    ) * (at[:, 1:2])
     coming_squared = np.trapezoid(within, at, axis=1) / own**3
     return own, np.stack([present, squared - present**2, coming, np.maximum(coming_squared - coming**2, 0.0)])
 
@@ -60,9 +59,9 @@ def stay(cv: float, lengths: Grid) -> Stay:
     """Shares for requests of given lengths over the mean, when lengths vary by so much."""
     if cv == 0.0:
         half, twelfth = np.full(1, 0.5), np.full(1, 1.0 / 12.0)
-        return Stay(half, twelfth, half, twelfth)
+        return Stay(half, twelfth, half, twelfth, np.ones(1))
     own, shares = _stays(cv)
-    return Stay(*(np.interp(lengths, own, each) for each in shares))
+    return Stay(*(np.interp(lengths, own, each) for each in shares), 1.0 + lengths * (1.0 + cv**2))
 
 
 @dataclass(frozen=True)
@@ -73,12 +72,15 @@ class Pace:
         bare: a step of the mean batch that reads nothing [s]; slope: what one more sequence adds [s].
         mean: the batch that `bare` is of [sequences].
         prompt: what one prompt adds to the steps that it shares [s].
+        reads, adds: prompts a step, rising, and what they add to each, over what `prompt` says (several share a step).
     """
 
     bare: Grid
     slope: Grid
     mean: Grid
     prompt: Grid
+    reads: Grid
+    adds: Grid
 
 
 def token_seconds(
@@ -101,7 +103,10 @@ def token_seconds(
     growth = np.clip(rate * (steps * pace.slope * beside.coming + pace.prompt), 0.0, 0.9)
     first = counts(begun, 6)
     come = first / (1.0 - growth) + np.sqrt(first * growth / (1.0 - growth) ** 3) * normal(7)
-    come = np.maximum(come, 0.0)
+    come = np.clip(come, 0.0, np.maximum(most - 1.0, 0.0) * beside.turnover)
     noise = np.sqrt(present * beside.spread + come * beside.coming_spread) * normal(8)
     batch = np.clip(1.0 + along + present * beside.present + come * beside.coming + noise, 1.0, most)
-    return np.asarray(pace.bare + pace.slope * (batch - pace.mean) + pace.prompt * come / np.maximum(steps, 1.0))
+    each = come / np.maximum(steps, 1.0)
+    return np.asarray(pace.bare + pace.slope * (batch - pace.mean) + pace.prompt * each * np.interp(each, pace.reads, pace.adds))
+
+

@@ -59,6 +59,28 @@ class Steps:
         return np.interp(batch, self.batches, self.admits)
 
 
+    def averaged(self, batch: Grid, mean: Grid) -> Grid:
+        """Mean seconds of steps that read a random number of prompts, Poisson around a mean, as far as the budget goes [s].
+
+        Many are taken to be as many as their mean, and so are parts of prompts where a step admits no whole one.
+        """
+        room = self.room(batch)
+        most = float(mean.max(initial=0.0))
+        if most > FEW or self.prompts[-1] < 1.0:
+            return self.at(batch, np.minimum(mean, room))
+        term = np.exp(-mean)
+        total, seconds = term, term * self.alone(batch)
+        for k in range(1, int(most + 6.0 * np.sqrt(most) + 3.0)):
+            term = term * mean / k
+            total = total + term
+            seconds = seconds + term * self.at(batch, np.minimum(float(k), room))
+        return np.asarray(seconds / total)
+
+
+FEW = 12.0
+"""Mean prompts a step up to which their number is averaged over."""
+
+
 def _between(lines: Grid, x: Grid) -> tuple[npt.NDArray[np.int64], Grid]:
     """The line before each number and how far it is to the next one, held at the ends."""
     i = np.clip(np.searchsorted(lines, x, side="right") - 1, 0, len(lines) - 2)
@@ -83,20 +105,20 @@ def step_table(clock: Clock, prompt: Prompt, most: float, budget: float) -> Step
     bare = np.concatenate([alone[:1], alone])
     if clock.decoding.prompt is None:
         none = np.zeros(len(batches))
-        return Steps(batches, np.array([0.0, 1.0]), np.stack([bare, bare], 1), tokens, pp, none, 0.0)
+        return Steps(batches, np.array([0.0, 1.0]), np.stack([bare, bare], 1), tokens, 1.0, none, 0.0)
     ways = max(dp * pp, 1.0)
     left = np.maximum(budget - np.ceil(batches / ways) * taken, 1.0)
     admits = ways * np.minimum(left, MOST_READ) / prompt.tokens
-    prompts = _prompts(float(admits[0]))
-    seconds = bare[:, None] + _added(clock, prompt, batches, prompts, ways)
-    return Steps(batches, prompts, seconds, tokens, pp, admits, prompt.chunks)
+    prompts = _prompts(float(admits[0]), ways)
+    seconds = bare[:, None] + _added(clock, prompt, batches, prompts, ways, float(bare[0]))
+    return Steps(batches, prompts, seconds, tokens, 1.0, admits, prompt.chunks)
 
 
 MOST_READ = 1e6
 """Tokens of prompts that a step without a budget reads at most [tokens]."""
 
 
-def _added(clock: Clock, prompt: Prompt, batches: Grid, prompts: Grid, ways: float) -> Grid:
+def _added(clock: Clock, prompt: Prompt, batches: Grid, prompts: Grid, ways: float, bare: float) -> Grid:
     """What reading prompts adds to a step, shape (batches, prompts) [s]; the row without decoding is the whole step."""
     fullest = np.where(prompts >= 1.0, np.ceil(prompts / ways - 1e-9), prompts)
     sizes = np.maximum(fullest[1:] * prompt.tokens, 1.0)[None, :]
@@ -107,6 +129,8 @@ def _added(clock: Clock, prompt: Prompt, batches: Grid, prompts: Grid, ways: flo
     share = np.clip((prompts[1:] - 1.0) / max(ways - 1.0, 1.0), 0.0, 1.0) if ways > 1.0 else np.ones(len(prompts) - 1)
     rows = np.stack([_reading(clock, batches[1:], sizes, ending, everywhere=each) for each in (True, False)])
     matrices = rows[0] * share + rows[1] * (1.0 - share)
+    idle = [np.broadcast_to(mixed.reading_seconds(clock, sizes, ending, everywhere=each), sizes.shape)[0] for each in (True, False)]
+    matrices[0] = idle[0] * share + idle[1] * (1.0 - share) - bare
     added = np.zeros((len(batches), len(prompts)))
     added[:, 1:] = matrices + attention * fullest[1:]
     return added
@@ -128,8 +152,11 @@ def _batches(most: float) -> Grid:
     return small if most <= EXACT else np.unique(np.concatenate([small, np.round(np.geomspace(EXACT, most, SPREAD))]))
 
 
-def _prompts(most: float) -> Grid:
+def _prompts(most: float, ways: float) -> Grid:
     """Sizes of what a step reads: nothing, parts of a prompt, then whole ones up to what the budget admits."""
+    if ways > 1.0:
+        whole = np.concatenate([[0.0, 1.0, 2.0], ways * np.arange(1.0, 9.0), 1.0 + ways * np.arange(1.0, 4.0), [most]])
+        return np.unique(whole[whole <= most])
     if most <= 4.0:
         return np.unique(np.concatenate([[0.0], np.linspace(0.0, most, 9), [1.0] if most > 1.0 else []]))
     whole = np.round(np.geomspace(1.0, max(most, 2.0), SIZES))

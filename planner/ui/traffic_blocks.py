@@ -95,11 +95,11 @@ def spreads(told: Told) -> None:
     """How long requests take: three distributions, then their percentiles."""
     names = [name for name in traffic_charts.TIMES if len(told.times[name])]
     with show.card(word("spread"), "card_spread"):
+        show.finding(sentences.within(told))
         with st.grid(3, min_column_width=300, gap="small", key="traffic_spreads"):
             for name in names:
                 with st.container(key=f"spread_{name}", gap=None):
                     st.subheader(word(f"name_{name}"), anchor=False)
-                    show.finding(_within(told, name))
                     alt = word("spread_alt", what=word(f"name_{name}").lower())
                     draw(traffic_charts.spread(mode(), name), traffic_data.spread(told, name), alt)
         header = (word("col_what"), word("col_mean"), "P50", "P90", "P95", "P99", word("col_sla"))
@@ -111,10 +111,3 @@ def spreads(told: Told) -> None:
                 traffic_data.spread_table(told), word("spread"), {"% of requests": "%.1f", **formats}, TABLE_PIXELS
             ),
         )  # fmt: skip
-
-
-def _within(told: Told, name: str) -> str:
-    """Within which time the promised share of requests is."""
-    value = getattr(told.summary, name).at_pct
-    pct = percent(told.asked.scenario.sla_pct / 100.0)
-    return word(f"spread_{name}", pct=pct, value=shown(value, "ms"))

@@ -76,7 +76,7 @@ def ratio(shown: Mode) -> Spec:
     series = [Series(TTFT, ink.prompt), Series(TPOT, ink.weights, (7, 4))]
     tips = {"at": "Offered", "ttft": "TTFT", "tpot": "TPOT"}
     scales = (Scale("Requests/s offered, all replicas"), Scale("Time over its SLA", LOG_Y, "~g"))
-    return lines(ink, 220, scales, series, tips, rows=2)
+    return lines(ink, 250, scales, series, tips, rows=2)
 
 
 @cache

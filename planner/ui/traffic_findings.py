@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from planner.simulate.expected import Expected
 from planner.simulate.outage import Course, Outage
-from planner.simulate.studies import Knee, Routing, Way
+from planner.simulate.studies import Knee, Routing
 from planner.specs.scenario import Scenario
 from planner.ui.traffic_sentences import broken, pct_of, promised, share
-from planner.ui.traffic_tasks import Asked
 from planner.ui.traffic_words import word
 from planner.units import DASH, show, significant, whole
-
-CLOSE: Final = 0.003
-"""Difference in the share of good requests below which two ways are the same."""
-
-SAME: Final = 0.02
-"""Difference in TTFT, as a share of it, below which two ways are the same."""
 
 
 def knee(found: Knee, scenario: Scenario) -> str:
@@ -56,42 +48,28 @@ def theory(expected: Sequence[Expected]) -> str:
     return " ".join(said)
 
 
-def routing(found: Routing, asked: Asked) -> str:
+def routing(found: Routing, scenario: Scenario) -> str:
     """Which way serves best, and where the one set stands."""
-    best, pct = found.best, pct_of(asked.scenario)
+    best, pct = found.best, pct_of(scenario)
     texts = {"share": share(best.summary.share_good), "pct": pct, "ttft": show(best.summary.ttft.at_pct, "ms")}
-    limit, now = whole(best.limit), _as_set(found, asked)
+    limit, now = whole(best.limit), _as_set(found, scenario)
     if found.replicas > 1:
-        name = word(best.router)
-        return word("routing_finding", best=f"{name[:1].upper()}{name[1:]}", limit=limit, now=now, **texts)
+        return word("routing_finding", best=word(best.router), limit=limit, now=now, **texts)
     return word("routing_one_finding", limit=limit, now=now, **texts)
 
 
-def _set(found: Routing, asked: Asked) -> Way:
-    """The way that is set now."""
-    return next(way for way in found.ways if (way.router, way.limit) == (asked.traffic.router, found.now))
-
-
-def worth(found: Routing, asked: Asked) -> bool:
+def worth(found: Routing) -> bool:
     """Whether the best way is better than the one set."""
-    now, best = _set(found, asked).summary, found.best.summary
-    later, sooner = now.ttft.at_pct or 0.0, best.ttft.at_pct or 0.0
-    return best.share_good - now.share_good > CLOSE or (
-        best.share_good >= now.share_good - CLOSE and later > sooner * (1 + SAME)
-    )
+    return found.best != found.as_set
 
 
-def _as_set(found: Routing, asked: Asked) -> str:
+def _as_set(found: Routing, scenario: Scenario) -> str:
     """Where the way that is set stands."""
-    if found.best == _set(found, asked):
+    if not worth(found):
         return word("routing_here")
-    shares = [way.summary.share_good for way in found.ways]
-    times = [way.summary.ttft.at_pct or 0.0 for way in found.ways]
-    if max(shares) - min(shares) <= CLOSE and max(times) <= (1 + SAME) * min(times):
-        return word("routing_close", gap=show(max(times) / max(min(times), 1e-9) - 1.0, "%"))
-    way = _set(found, asked)
+    way = found.as_set
     texts = {"share": share(way.summary.share_good), "ttft": show(way.summary.ttft.at_pct, "ms")}
-    return word("routing_set", router=word(way.router), limit=whole(way.limit), pct=pct_of(asked.scenario), **texts)
+    return word("routing_set", router=word(way.router), limit=whole(way.limit), pct=pct_of(scenario), **texts)
 
 
 def use(found: Routing) -> str:

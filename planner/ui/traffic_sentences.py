@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import ceil, isfinite
 from typing import Final
 
 from planner.plan import Plan
@@ -13,7 +13,7 @@ from planner.specs.scenario import Scenario
 from planner.specs.spelling import decimal
 from planner.ui.traffic_tasks import Told
 from planner.ui.traffic_words import word
-from planner.units import DASH, show, significant, whole
+from planner.units import DASH, percent, show, significant, whole
 
 TAIL: Final = 99.0
 """The percentile that the page asks about where less is promised."""
@@ -47,7 +47,7 @@ def headline(told: Told) -> str:
             _kept("tpot", pct, summary.tpot.at_pct, scenario),
         )
         return word("holds", pct=pct, share=share(summary.share_good), ttft=ttft, tpot=tpot, load=load)
-    return f"{word('holds_not', pct=pct, broken=broken(summary, scenario), load=load)}"
+    return word("holds_not", pct=pct, broken=broken(summary, scenario), load=load)
 
 
 def _load(told: Told) -> str:
@@ -102,7 +102,8 @@ def advice(told: Told, knee: Knee | None) -> str:
         return ""
     said = []
     if knee is not None and knee.knee is not None:
-        said.append(word("then_knee", rate=significant(knee.knee)))
+        replicas = show(float(needed(told, knee)), "replicas")
+        said.append(word("then_knee", rate=significant(knee.knee), replicas=replicas, now=significant(told.rate)))
     elif knee is not None:
         said.append(word("then_no_knee", rate=significant(knee.points[0].rate)))
     if told.asked.traffic.policy == "static":
@@ -116,6 +117,11 @@ def advice(told: Told, knee: Knee | None) -> str:
     if knee is None and not said:
         said.append(word("then_rate"))
     return " ".join(said)
+
+
+def needed(told: Told, knee: Knee) -> int:
+    """Replicas that carry the rate where each carries what it does at the knee; as many as there are where none is known."""
+    return told.replicas if not knee.knee else ceil(told.rate / knee.knee * knee.replicas - 1e-9)
 
 
 def _seated(told: Told) -> bool:
@@ -205,3 +211,11 @@ def theory(found: Expected, scenario: Scenario, plan: Plan) -> str:
     at = word("load_is", rate=significant(found.rate), replicas=show(float(plan.replicas or 0), "replicas"))
     verdict = word("theory_holds" if found.holds else "theory_not", pct=pct)
     return word("theory", verdict=verdict, said=f"{said}, at {at}")
+
+
+def within(told: Told) -> str:
+    """Within which times the promised share of requests is."""
+    found = told.summary
+    times = {"ttft": found.ttft, "tpot": found.tpot, "e2e": found.e2e}
+    texts = {name: show(each.at_pct, "ms") for name, each in times.items()}
+    return word("spread_finding", pct=percent(told.asked.scenario.sla_pct / 100.0), **texts)

@@ -63,11 +63,11 @@ def draw(asked: Subject, plan: Plan) -> None:
     routers = word("routing_idle_many") if replicas > 1 else word("routing_idle_one")
     repair = shown(asked.asked.traffic.repair_s, "s")
     fails = word("outage_idle" if replicas > 1 else "outage_idle_one", replicas=whole(replicas), repair=repair)
+    _card(KNEE, word("knee"), idle, asked, _knee, blocked=closed)
+    title = word("routing" if replicas > 1 else "routing_one")
     with st.grid(2, min_column_width=430, gap="small", key="traffic_studies"):
-        _card(KNEE, word("knee"), idle, asked, _knee, blocked=closed)
-        title = word("routing" if replicas > 1 else "routing_one")
         _card(ROUTING, title, word("routing_idle", routers=routers), asked, _routing)
-    _card(OUTAGE, word("outage"), fails, asked, _outage)
+        _card(OUTAGE, word("outage"), fails, asked, _outage)
 
 
 def _card(
@@ -75,7 +75,7 @@ def _card(
 ) -> None:
     """A study: what it would tell and its button, how far it is, or what it found."""
     view = study.desk.view(asked.asked)
-    with show.card(title, f"card_{study.name}", stretch=study is not OUTAGE):
+    with show.card(title, f"card_{study.name}", stretch=study is not KNEE):
         if view.state == "done":
             body(view.value, asked.asked)
             return
@@ -119,10 +119,13 @@ def _knee(found: Knee, asked: Asked) -> None:
     """Goodput over rate, then what binds."""
     scenario = asked.scenario
     theory = _theory(asked, tuple(each.rate for each in found.points))
-    show.finding(findings.knee(found, scenario))
-    chart(traffic_charts.knee(mode()), traffic_data.knee(found, scenario, theory), word("knee_alt"))
-    show.finding(findings.ratio(scenario))
-    chart(traffic_charts.ratio(mode()), traffic_data.ratio(found, scenario), word("ratio_alt"))
+    with st.grid(2, min_column_width=430, gap="small", key="knee_charts"):
+        with st.container(key="knee_good", gap=None):
+            show.finding(findings.knee(found, scenario))
+            chart(traffic_charts.knee(mode()), traffic_data.knee(found, scenario, theory), word("knee_alt"))
+        with st.container(key="knee_ratio", gap=None):
+            show.finding(findings.ratio(scenario))
+            chart(traffic_charts.ratio(mode()), traffic_data.ratio(found, scenario), word("ratio_alt"))
     st.caption(show.plain(findings.theory(theory)))
     table = traffic_data.knee_table(found, scenario)
     formats = dict.fromkeys(table.column_names[:-1], "%.4g")
@@ -135,13 +138,13 @@ def _knee(found: Knee, asked: Asked) -> None:
 def _routing(found: Routing, asked: Asked) -> None:
     """TTFT of every router and limit, and the way to the best."""
     scenario = asked.scenario
-    show.finding(findings.routing(found, asked))
+    show.finding(findings.routing(found, scenario))
     routers = ROUTERS if found.replicas > 1 else (found.ways[0].router,)
     chart(traffic_charts.routing(mode(), routers), traffic_data.routing(found, scenario), word("routing_alt"))
     if found.replicas > 1 and not found.sharing:
         st.caption(show.plain(word("routing_apart")))
     best = found.best
-    if findings.worth(found, asked):
+    if findings.worth(found):
         st.button(
             findings.use(found), key="_routing_use", icon=":material/check:", on_click=traffic_inputs.choose,
             kwargs={"router": best.router, "in_flight": best.limit},
