@@ -74,12 +74,13 @@ def _volume(told: Told) -> None:
 def state(told: Told) -> None:
     """Queues and the cache over time."""
     with show.card(word("state"), "card_state"):
+        show.finding(f"{sentences.state(told)} {word('cache_finding', peak=shown(told.summary.used_peak, '%'))}")
         with st.grid(2, min_column_width=430, gap="small", key="traffic_lines"):
             with st.container(key="line_requests", gap=None):
-                show.finding(sentences.state(told))
+                st.subheader(word("state_requests"), anchor=False)
                 draw(traffic_charts.state(mode()), traffic_data.state(told), word("state_alt"))
             with st.container(key="line_cache", gap=None):
-                show.finding(word("cache_finding", peak=shown(told.summary.used_peak, "%")))
+                st.subheader(word("state_kv"), anchor=False)
                 draw(traffic_charts.cache_used(mode()), traffic_data.cache_used(told), word("cache_alt"))
         show.behind(
             word("table"), "_state_table",

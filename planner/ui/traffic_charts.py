@@ -24,6 +24,9 @@ LIMITS: Final = ("half the limit", "the limit set", "twice the limit")
 
 LOG_X, LOG_Y = log_ticks("x"), log_ticks("y")
 TIME_AXIS: Final = "Time since the first arrival, s"
+SPACED: Final = "replace(datum.label, '-', ' ')"
+"""A router's id as words."""
+
 ROW_PIXELS: Final = 48
 
 
@@ -99,7 +102,7 @@ def routing(shown: Mode, routers: tuple[str, ...] = ROUTERS) -> Spec:
     ink = palette(shown)
     y: Spec = {
         "field": "router", "type": "nominal", "scale": {"domain": list(routers), "padding": 0.25},
-        "axis": axis(ink, "", grid=False, ticks=False, domain=False, labelFontSize=13),
+        "axis": axis(ink, "", grid=False, ticks=False, domain=False, labelFontSize=13, labelExpr=SPACED),
     }  # fmt: skip
     title = "TTFT at the promised percentile, ms"
     shown_axis = axis(ink, title, values={"expr": LOG_X}, format=",~r", labelOverlap="greedy", ticks=True)

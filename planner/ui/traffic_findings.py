@@ -34,15 +34,12 @@ def _now(found: Knee) -> str:
     return word("knee_now_over", now=asked, share=show(ratio - 1.0, "%"))
 
 
-def ratio(scenario: Scenario) -> str:
-    """How to read the chart of ratios."""
-    return word("ratio_finding", pct=pct_of(scenario))
-
-
-def theory(expected: Sequence[Expected]) -> str:
-    """What the dashed line is; where it is not drawn, and why."""
+def theory(expected: Sequence[Expected], replicas: int) -> str:
+    """How to read the charts, and what the dashed line is; where it is not drawn, and why."""
     unsure = [each for each in expected if not each.sure]
-    said = [] if len(unsure) == len(expected) else [word("knee_theory")]
+    said = [word("ratio_finding")]
+    if len(unsure) < len(expected):
+        said.append(word("knee_theory_many" if replicas > 1 else "knee_theory"))
     if unsure:
         said.append(word("knee_unsure", why=unsure[-1].why or DASH))
     return " ".join(said)
@@ -124,12 +121,12 @@ def _worst(course: Course) -> str:
 
 
 def _restarted(course: Course) -> str:
-    """How many requests begin again."""
-    if course.restarted == 1:
-        return word("outage_one_restarted")
-    return (
-        word("outage_restarted", count=whole(course.restarted)) if course.restarted else word("outage_none_restarted")
-    )
+    """How many requests begin again, and how late the last of them has its first token."""
+    if not course.restarted:
+        return word("outage_none_restarted")
+    key = "outage_one_restarted" if course.restarted == 1 else "outage_restarted"
+    late = "" if course.caught_ms is None else word("outage_caught", time=show(course.caught_ms, "ms"))
+    return word(key, count=whole(course.restarted), late=late)
 
 
 def spare(found: Outage, scenario: Scenario) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import ceil, isfinite
 from typing import Final
 
@@ -17,6 +18,9 @@ from planner.units import DASH, percent, show, significant, whole
 
 TAIL: Final = 99.0
 """The percentile that the page asks about where less is promised."""
+
+UNIT: Final = re.compile(r"(?<=\d) (?=(?:ms|s|replicas?)\b)")
+"""The space between a number and its unit."""
 
 FEW_WAIT: Final = 0.02
 """Waiting over running requests below which waiting for a place is not what takes time."""
@@ -37,6 +41,11 @@ def share(value: float) -> str:
     return f"{min(int(1000 * value) / 10, 99.9):g}\u00a0%"
 
 
+def bound(text: str) -> str:
+    """A sentence whose numbers are not parted from their units at the end of a line."""
+    return UNIT.sub("\u00a0", text)
+
+
 def headline(told: Told) -> str:
     """Whether it holds, by how much, at what load; where it does not, by how much and what to do."""
     scenario, summary = told.asked.scenario, told.summary
@@ -46,8 +55,8 @@ def headline(told: Told) -> str:
             _kept("ttft", pct, summary.ttft.at_pct, scenario),
             _kept("tpot", pct, summary.tpot.at_pct, scenario),
         )
-        return word("holds", pct=pct, share=share(summary.share_good), ttft=ttft, tpot=tpot, load=load)
-    return word("holds_not", pct=pct, broken=broken(summary, scenario), load=load)
+        return bound(word("holds", pct=pct, share=share(summary.share_good), ttft=ttft, tpot=tpot, load=load))
+    return bound(word("holds_not", pct=pct, broken=broken(summary, scenario), load=load))
 
 
 def _load(told: Told) -> str:

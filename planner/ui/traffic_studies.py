@@ -119,14 +119,15 @@ def _knee(found: Knee, asked: Asked) -> None:
     """Goodput over rate, then what binds."""
     scenario = asked.scenario
     theory = _theory(asked, tuple(each.rate for each in found.points))
+    show.finding(findings.knee(found, scenario))
     with st.grid(2, min_column_width=430, gap="small", key="knee_charts"):
         with st.container(key="knee_good", gap=None):
-            show.finding(findings.knee(found, scenario))
+            st.subheader(word("knee_good"), anchor=False)
             chart(traffic_charts.knee(mode()), traffic_data.knee(found, scenario, theory), word("knee_alt"))
         with st.container(key="knee_ratio", gap=None):
-            show.finding(findings.ratio(scenario))
+            st.subheader(word("knee_ratio"), anchor=False)
             chart(traffic_charts.ratio(mode()), traffic_data.ratio(found, scenario), word("ratio_alt"))
-    st.caption(show.plain(findings.theory(theory)))
+    st.caption(show.plain(findings.theory(theory, found.replicas)))
     table = traffic_data.knee_table(found, scenario)
     formats = dict.fromkeys(table.column_names[:-1], "%.4g")
     show.behind(word("table"), "_knee_table", lambda: show.table(table, word("knee"), {**formats}, TABLE_PIXELS))
