@@ -6,7 +6,7 @@ from typing import Final
 
 import streamlit as st
 
-from planner.ui import show, traffic_charts, traffic_data
+from planner.ui import fleet_figures, show, traffic_charts, traffic_data
 from planner.ui import traffic_sentences as sentences
 from planner.ui.marks import draw
 from planner.ui.show import Tone
@@ -24,9 +24,10 @@ def verdicts(told: Told) -> None:
     pct = sentences.pct_of(told.asked.scenario)
     with st.container(horizontal=True, gap="small", key="traffic_verdicts"):
         show.verdict(told.summary.meets_sla, word("verdict_holds", pct=pct), word("verdict_not", pct=pct))
-        show.hint(sentences.rests(told))
-    if few := sentences.few(told):
-        st.caption(show.plain(few))
+        if rests := sentences.rests(told):
+            show.hint(rests)
+    for remark in filter(None, (sentences.few(told), sentences.part_of_day(told))):
+        st.caption(show.plain(remark))
 
 
 def tiles(told: Told) -> None:
@@ -104,7 +105,7 @@ def spreads(told: Told) -> None:
                     alt = word("spread_alt", what=word(f"name_{name}").lower())
                     draw(traffic_charts.spread(mode(), name), traffic_data.spread(told, name), alt)
         header = (word("col_what"), word("col_mean"), "P50", "P90", "P95", "P99", word("col_sla"))
-        show.figures(word("spread"), header, traffic_data.spread_rows(told))
+        fleet_figures.table(word("spread"), header, traffic_data.spread_rows(told), frozenset())
         formats = {f"{name}, ms": "%.2f" for name in traffic_charts.TIMES.values()}
         show.behind(
             word("spread_table"), "_spread_table",

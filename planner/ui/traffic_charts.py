@@ -16,10 +16,10 @@ from planner.ui.theme import Mode, palette
 
 RUNNING, WAITING, CACHE = "Running", "Waiting", "KV cache"
 SIMULATED, THEORY = "Simulated", "Queue theory"
-TTFT, TPOT, E2E = "TTFT", "TPOT", "End to end"
+TTFT, TPOT, E2E = "TTFT", "TPOT", "E2E"
 TIMES: Final = {"ttft": TTFT, "tpot": TPOT, "e2e": E2E}
 PLANNED, SPARED, HEALTHY = "As planned", "One replica more", "No failure"
-LIMITS: Final = ("half the limit", "the limit set", "twice the limit")
+LIMITS: Final = ("half", "limit set", "double")
 """What the dots of a router differ in."""
 
 LOG_X, LOG_Y = log_ticks("x"), log_ticks("y")

@@ -66,7 +66,8 @@ def _as_set(found: Routing, scenario: Scenario) -> str:
         return word("routing_here")
     way = found.as_set
     texts = {"share": share(way.summary.share_good), "ttft": show(way.summary.ttft.at_pct, "ms")}
-    return word("routing_set", router=word(way.router), limit=whole(way.limit), pct=pct_of(scenario), **texts)
+    name = f"{word(way.router)}, " if found.replicas > 1 else ""
+    return word("routing_set", router=name, limit=whole(way.limit), pct=pct_of(scenario), **texts)
 
 
 def use(found: Routing) -> str:
@@ -104,12 +105,14 @@ def outage(found: Outage, scenario: Scenario) -> str:
     """What one failed replica does."""
     course = found.failed
     texts = {
-        "replicas": whole(course.replicas), "width": show(found.width_s, "s"), "pct": pct_of(scenario),
+        "which": word("outage_only") if course.replicas == 1 else word("outage_of", replicas=whole(course.replicas)), "width": show(found.width_s, "s"), "pct": pct_of(scenario),
         "worst": _worst(course), "calm": _worst(found.healthy), "sla": promised("ttft", scenario),
         "restarted": _restarted(course),
     }  # fmt: skip
     if not hurts(found, scenario):
         return word("outage_calm", **texts)
+    if not found.healthy.summary.meets_sla:
+        return word("outage_broken", **texts)
     if course.recovered_s is None:
         return word("outage_lost", **texts)
     return word("outage_hurt", recovered=show(course.recovered_s, "s"), **texts)
@@ -138,6 +141,8 @@ def spare(found: Outage, scenario: Scenario) -> str:
         after = word("outage_spare_calm")
     elif course.recovered_s is None:
         after = word("outage_spare_lost")
+    elif course.recovered_s == 0.0:
+        after = word("outage_spare_same")
     else:
         after = word("outage_spare_back", recovered=show(course.recovered_s, "s"))
     return word("outage_spare_helps", worst=_worst(course), spared=after)

@@ -16,15 +16,16 @@ from planner.share import address as page_address
 from planner.share import page_values, to_link
 from planner.simulate.run import offered
 from planner.simulate.spelling import PAGE, read_text, traffic_texts
+from planner.simulate.traces import Trace
 from planner.simulate.traffic import TRAFFIC_FIELDS, Traffic, describe
 from planner.specs.scenario import Scenario
 from planner.ui import link
 from planner.ui.traffic_words import word
-from planner.units import significant, whole
+from planner.units import DASH, significant, whole
 
 READ: Final = "_traffic_read"
 PREFIX: Final = "_traffic_"
-INPUT_PIXELS: Final = 170
+INPUT_PIXELS: Final = 140
 """Narrowest input: two in a row on a phone."""
 
 STEPS: Final = {
@@ -82,9 +83,9 @@ def accept() -> None:
     st.session_state[READ] = True
 
 
-def draw(scenario: Scenario, plan: Plan, *, replays: bool) -> None:
-    """All inputs: eight that decide most, the rest in an expander. `replays`: a trace is replayed."""
-    own = _own(scenario, plan)
+def draw(scenario: Scenario, plan: Plan, trace: Trace | None) -> None:
+    """All inputs: eight that decide most, the rest in an expander. `trace`: what is replayed in the place of made requests."""
+    own, replays = _own(scenario, plan, trace), trace is not None
     with st.grid(4, min_column_width=INPUT_PIXELS, gap="small", key="traffic_inputs"):
         for name in FIRST:
             _input(name, own.get(name, ""), replays=replays)
@@ -96,13 +97,15 @@ def draw(scenario: Scenario, plan: Plan, *, replays: bool) -> None:
             _input(name, own.get(name, ""), replays=replays)
 
 
-def _own(scenario: Scenario, plan: Plan) -> dict[str, str]:
+def _own(scenario: Scenario, plan: Plan, trace: Trace | None) -> dict[str, str]:
     """What an empty input stands for."""
     found = {"fail_at_s": word("none")}
     if plan.batch >= 1 and plan.replicas:
         rate = offered(scenario, Traffic(), plan)
         found["rate"] = word("rate_own", rate=significant(rate))
         found["in_flight"] = word("in_flight_own", batch=whole(plan.batch))
+    if trace is not None:
+        found["rate"] = word("rate_trace", rate=DASH if trace.mean_rate is None else significant(trace.mean_rate))
     return found
 
 

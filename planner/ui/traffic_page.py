@@ -13,7 +13,7 @@ from planner.errors import Fault, HeadroomError, InputError
 from planner.plan import Plan
 from planner.simulate.expected import Expected, expected
 from planner.simulate.run import offered
-from planner.simulate.studies import rate_of
+from planner.simulate.studies import Knee, rate_of
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 from planner.ui import (
@@ -59,9 +59,9 @@ def page() -> None:
         return
     with show.card(word("settings"), "card_traffic"):
         held = traffic_trace.held()
-        traffic_inputs.draw(mine, plan, replays=held is not None)
+        traffic_inputs.draw(mine, plan, None if held is None else held.trace)
         buttons = st.container(horizontal=True, gap="small", vertical_alignment="center", key="run_buttons")
-        below = st.container(key="trace_panel", gap=None)
+        below = st.container(key="trace_panel", gap="small")
         panel = st.container(key="search_panel")
     try:
         asked = _asked(mine)
@@ -205,12 +205,26 @@ def _answer(told: Told, asked: Subject) -> None:
     show.answer(sentences.headline(told))
     show_plan(told.asked.scenario)
     traffic_blocks.verdicts(told)
-    if advice := sentences.advice(told, traffic_studies.known_knee(asked.asked)):
-        show.finding(advice)
+    _advice(told, traffic_studies.known_knee(asked.asked))
     if tail := sentences.tail(told):
         promised = traffic_inputs.address(told.asked.scenario.with_(sla_pct=sentences.TAIL), told.asked.traffic)
         way = "" if told.asked.trace else f" {show.anchor(promised, word('p99_promise'))}"
         st.html(f'<p style="margin:0">{escape(show.typeset(tail))}{way}</p>')
+
+
+def _advice(told: Told, knee: Knee | None) -> None:
+    """What to do where it does not hold: a sentence and, where more replicas would do, the way to them."""
+    said, plan = sentences.advice(told, knee), plan_of(told.asked.scenario)
+    if not said:
+        return
+    count = sentences.needed(told, plan, knee)
+    way = ""
+    if count > told.replicas and not told.asked.trace:
+        more = told.asked.scenario.with_(fix_replicas=max(count - told.asked.scenario.spare, 1))
+        label = word("then_open", replicas=shown(float(count), "replicas"))
+        fixed = told.asked.traffic.model_copy(update={"rate": told.rate})
+        way = f" {show.anchor(traffic_inputs.address(more, fixed), label)}"
+    st.html(f'<p style="margin:0">{escape(show.typeset(said))}{way}</p>')
 
 
 def show_plan(scenario: Scenario) -> None:

@@ -8,13 +8,20 @@ from typing import Final
 
 from planner.plan import Plan
 from planner.simulate.expected import Expected
-from planner.simulate.studies import Knee
+from planner.simulate.studies import Knee, carried
 from planner.simulate.summary import Spread, Summary
+from planner.single import plan_of
 from planner.specs.scenario import Scenario
 from planner.specs.spelling import decimal
 from planner.ui.traffic_tasks import Told
 from planner.ui.traffic_words import word
 from planner.units import DASH, percent, show, significant, whole
+
+HIGH: Final = 90.0
+"""Percentile from which on few requests decide it."""
+
+WHOLE_DAY: Final = 0.9
+"""Part of a day that a run must see to know its peak."""
 
 TAIL: Final = 99.0
 """The percentile that the page asks about where less is promised."""
@@ -109,28 +116,57 @@ def advice(told: Told, knee: Knee | None) -> str:
     """What to do about a promise that is broken; empty where it holds."""
     if told.summary.meets_sla:
         return ""
-    said = []
-    if knee is not None and knee.knee is not None:
-        replicas = show(float(needed(told, knee)), "replicas")
-        said.append(word("then_knee", rate=significant(knee.knee), replicas=replicas, now=significant(told.rate)))
-    elif knee is not None:
-        said.append(word("then_no_knee", rate=significant(knee.points[0].rate)))
-    if told.asked.traffic.policy == "static":
-        said.append(word("then_static"))
-    if told.asked.traffic.arrival == "closed" and not told.asked.trace:
-        said.append(word("then_clients"))
-    elif over("tpot", told):
-        said.append(word("then_tpot"))
-    elif over("ttft", told):
-        said.append(word("then_prompt" if _seated(told) else "then_ttft"))
-    if knee is None and not said:
-        said.append(word("then_rate"))
-    return " ".join(said)
+    plan, traffic = plan_of(told.asked.scenario), told.asked.traffic
+    if traffic.policy == "static":
+        return word("then_static")
+    if traffic.arrival == "closed" and not told.asked.trace:
+        return word("then_clients")
+    if knee is not None:
+        return _by_knee(told, plan, knee)
+    if told.rate > carried(plan, _output(told)):
+        return _too_many(told, plan)
+    if over("tpot", told):
+        return word("then_tpot")
+    if over("ttft", told):
+        return word("then_prompt" if _seated(told) else "then_ttft")
+    return word("then_rate")
 
 
-def needed(told: Told, knee: Knee) -> int:
-    """Replicas that carry the rate where each carries what it does at the knee; as many as there are where none is known."""
-    return told.replicas if not knee.knee else ceil(told.rate / knee.knee * knee.replicas - 1e-9)
+def _by_knee(told: Told, plan: Plan, knee: Knee) -> str:
+    """What the knee says of more replicas."""
+    if knee.knee is None:
+        hopeless = word("then_no_knee", rate=significant(knee.points[0].rate))
+        return f"{hopeless} {word('then_prompt' if over('ttft', told) else 'then_tpot')}"
+    replicas = show(float(needed(told, plan, knee)), "replicas")
+    return word("then_knee", rate=significant(knee.knee), replicas=replicas, now=significant(told.rate))
+
+
+def _too_many(told: Told, plan: Plan) -> str:
+    """That more arrive than full batches serve."""
+    return word(
+        "then_overload", replicas=show(float(told.replicas), "replicas"), rate=significant(told.rate),
+        carried=significant(carried(plan, _output(told))), needed=show(float(needed(told, plan, None)), "replicas"),
+    )  # fmt: skip
+
+
+def _output(told: Told) -> float:
+    """Mean output of a request [tokens]."""
+    found = told.summary
+    return (
+        found.output_tok_s * told.replicas / found.qps
+        if told.asked.trace and found.qps
+        else float(told.asked.scenario.osl)
+    )
+
+
+def needed(told: Told, plan: Plan, knee: Knee | None) -> int:
+    """Replicas that carry the rate, each as much as at the knee, or as the plan means to load it; at least those there are."""
+    if knee is not None:
+        each = (knee.knee or 0.0) / max(knee.replicas, 1)
+    else:
+        each = carried(plan, _output(told)) / told.replicas * told.asked.scenario.load
+        each = each if told.rate > each * told.replicas else 0.0
+    return max(ceil(told.rate / each - 1e-9), told.replicas) if each > 0 else told.replicas
 
 
 def _seated(told: Told) -> bool:
@@ -151,10 +187,20 @@ def tail(told: Told) -> str:
 
 
 def rests(told: Told) -> str:
-    """How many requests a percentile rests on."""
+    """How many requests a high percentile rests on; empty for a low one."""
     counted, pct = told.summary.counted, told.asked.scenario.sla_pct
+    if pct < HIGH:
+        return ""
     slow = max(round(counted * (1.0 - pct / 100.0)), 1)
     return word("rests", pct=f"{pct:g}", count=whole(slow), counted=whole(counted))
+
+
+def part_of_day(told: Told) -> str:
+    """That a run sees but a part of a day; empty for other arrivals."""
+    traffic = told.asked.traffic
+    if traffic.arrival != "diurnal" or told.asked.trace or told.last >= WHOLE_DAY * traffic.period_s:
+        return ""
+    return word("part_of_day", part=show(told.last / traffic.period_s, "%"), period=show(traffic.period_s, "s"))
 
 
 def few(told: Told) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import streamlit as st
 
@@ -20,7 +20,7 @@ from planner.ui import traffic_findings as findings
 from planner.ui.marks import draw as chart
 from planner.ui.optimise_run import Desk, View, shelf
 from planner.ui.theme import mode
-from planner.ui.traffic_tasks import Asked, Subject
+from planner.ui.traffic_tasks import Asked, Studied, Subject
 from planner.ui.traffic_words import word
 from planner.ui.worker import LONGEST, Task
 from planner.units import show as shown
@@ -51,8 +51,8 @@ OUTAGE: Final = Study("outage", traffic_tasks.outage, ":material/power_off:")
 
 def known_knee(asked: Asked) -> Knee | None:
     """The knee of what is asked, where it was looked for. Nothing begins with it."""
-    found: Knee | None = shelf().get((KNEE.desk.name, asked))
-    return found
+    studied: Studied | None = shelf().get((KNEE.desk.name, asked))
+    return None if studied is None or not isinstance(studied.found, Knee) else studied.found
 
 
 def draw(asked: Subject, plan: Plan) -> None:
@@ -60,40 +60,49 @@ def draw(asked: Subject, plan: Plan) -> None:
     replicas = plan.replicas or 1
     closed = asked.requests is None and asked.asked.traffic.arrival == "closed"
     idle = word("knee_closed") if closed else word("knee_idle", count=str(len(LOADS)))
-    routers = word("routing_idle_many") if replicas > 1 else word("routing_idle_one")
+    routers = word("routing_idle") if replicas > 1 else word("routing_idle_one")
     repair = shown(asked.asked.traffic.repair_s, "s")
     fails = word("outage_idle" if replicas > 1 else "outage_idle_one", replicas=whole(replicas), repair=repair)
     _card(KNEE, word("knee"), idle, asked, _knee, blocked=closed)
     title = word("routing" if replicas > 1 else "routing_one")
     with st.grid(2, min_column_width=430, gap="small", key="traffic_studies"):
-        _card(ROUTING, title, word("routing_idle", routers=routers), asked, _routing)
+        _card(ROUTING, title, routers, asked, _routing)
         _card(OUTAGE, word("outage"), fails, asked, _outage)
 
 
-def _card(
-    study: Study, title: str, idle: str, asked: Subject, body: Callable[[Any, Asked], None], *, blocked: bool = False
-) -> None:
-    """A study: what it would tell and its button, how far it is, or what it found."""
+Body: TypeAlias = Callable[[Any, Asked, bool], None]
+"""What draws the answer of a study to what was asked; and whether that is what is asked now."""
+
+
+def _card(study: Study, title: str, idle: str, asked: Subject, body: Body, *, blocked: bool = False) -> None:
+    """A study: what it would tell and its button, how far it is, or what it found; an old answer stands below as one."""
     view = study.desk.view(asked.asked)
     with show.card(title, f"card_{study.name}", stretch=study is not KNEE):
         if view.state == "done":
-            body(view.value, asked.asked)
+            body(view.value.found, view.value.asked, True)
             return
         show.finding(idle)
-        if view.state in ("late", "cancelled", "busy", "broken", "refused"):
+        if view.state not in ("idle", "running"):
             st.caption(show.plain(view.reason or word(f"title_{view.state}", limit=shown(LONGEST, "s"))))
-        busy = view.state == "running"
-        with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{study.name}_buttons"):
-            st.button(
-                word(f"{study.name}_run"), key=f"_{study.name}_run", icon=study.icon, disabled=busy or blocked,
-                on_click=study.desk.start, args=(study.task, asked.asked, asked),
-            )  # fmt: skip
-            if busy:
-                st.button(
-                    word("cancel"), key=f"_{study.name}_cancel", icon=":material/close:", on_click=study.desk.cancel
-                )
-        if busy:
+        _buttons(study, view, asked, blocked=blocked)
+        if view.state == "running":
             st.fragment(_progress, run_every=POLL_SECONDS)(view)
+        if view.old is not None:
+            st.badge(word("old_badge"), icon=":material/history:", color="orange")
+            with st.container(key=f"old_study_{study.name}"):
+                body(view.old.found, view.old.asked, False)
+
+
+def _buttons(study: Study, view: View, asked: Subject, *, blocked: bool) -> None:
+    """Begin, or stop."""
+    busy = view.state == "running"
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{study.name}_buttons"):
+        st.button(
+            word(f"{study.name}_run"), key=f"_{study.name}_run", icon=study.icon, disabled=busy or blocked,
+            on_click=study.desk.start, args=(study.task, asked.asked, asked),
+        )  # fmt: skip
+        if busy:
+            st.button(word("cancel"), key=f"_{study.name}_cancel", icon=":material/close:", on_click=study.desk.cancel)
 
 
 def _progress(view: View) -> None:
@@ -115,7 +124,7 @@ def _theory(asked: Asked, rates: tuple[float, ...]) -> tuple[Expected, ...]:
     return expected(asked.scenario, asked.traffic, plan_of(asked.scenario), rates, given=bool(asked.trace))
 
 
-def _knee(found: Knee, asked: Asked) -> None:
+def _knee(found: Knee, asked: Asked, _: bool) -> None:
     """Goodput over rate, then what binds."""
     scenario = asked.scenario
     theory = _theory(asked, tuple(each.rate for each in found.points))
@@ -136,7 +145,7 @@ def _knee(found: Knee, asked: Asked) -> None:
 # --- routers ----------------------------------------------------------------------------------------
 
 
-def _routing(found: Routing, asked: Asked) -> None:
+def _routing(found: Routing, asked: Asked, live: bool) -> None:
     """TTFT of every router and limit, and the way to the best."""
     scenario = asked.scenario
     show.finding(findings.routing(found, scenario))
@@ -145,7 +154,7 @@ def _routing(found: Routing, asked: Asked) -> None:
     if found.replicas > 1 and not found.sharing:
         st.caption(show.plain(word("routing_apart")))
     best = found.best
-    if findings.worth(found):
+    if live and findings.worth(found):
         st.button(
             findings.use(found), key="_routing_use", icon=":material/check:", on_click=traffic_inputs.choose,
             kwargs={"router": best.router, "in_flight": best.limit},
@@ -160,13 +169,13 @@ def _routing(found: Routing, asked: Asked) -> None:
 # --- failure ----------------------------------------------------------------------------------------
 
 
-def _outage(found: Outage, asked: Asked) -> None:
+def _outage(found: Outage, asked: Asked, live: bool) -> None:
     """TTFT around the failure, and what a spare does."""
     scenario = asked.scenario
     show.finding(findings.outage(found, scenario))
     chart(traffic_charts.outage(mode()), traffic_data.outage(found, scenario), word("outage_alt"))
     show.finding(findings.spare(found, scenario))
-    if findings.hurts(found, scenario):
+    if live and findings.hurts(found, scenario):
         st.button(
             word("outage_set"), key="_outage_spare", icon=":material/add:", on_click=_add_spare,
             help=word("outage_spare_help"),

@@ -131,16 +131,27 @@ def _binned(line: Line, begin: float) -> Line:
     )
 
 
-def knee(subject: Subject, report: Report, stop: Stop) -> Knee:
+@dataclass(frozen=True)
+class Studied:
+    """What a study found, and what it was asked."""
+
+    asked: Asked
+    found: Knee | Routing | Outage
+
+
+def knee(subject: Subject, report: Report, stop: Stop) -> Studied:
     """Which rate still holds."""
-    return studies.knee(subject.asked.scenario, subject.asked.traffic, subject.requests, report, stop)
+    asked = subject.asked
+    return Studied(asked, studies.knee(asked.scenario, asked.traffic, subject.requests, report, stop))
 
 
-def routing(subject: Subject, report: Report, stop: Stop) -> Routing:
+def routing(subject: Subject, report: Report, stop: Stop) -> Studied:
     """Which router and limit serve best."""
-    return studies.routing(subject.asked.scenario, subject.asked.traffic, subject.requests, report, stop)
+    asked = subject.asked
+    return Studied(asked, studies.routing(asked.scenario, asked.traffic, subject.requests, report, stop))
 
 
-def outage(subject: Subject, report: Report, stop: Stop) -> Outage:
+def outage(subject: Subject, report: Report, stop: Stop) -> Studied:
     """What one failed replica does."""
-    return failing(subject.asked.scenario, subject.asked.traffic, subject.requests, report, stop)
+    asked = subject.asked
+    return Studied(asked, failing(asked.scenario, asked.traffic, subject.requests, report, stop))

@@ -59,7 +59,7 @@ def understood(rate: float | None) -> None:
         isl=whole(trace.mean_isl), osl=whole(trace.mean_osl),
     )  # fmt: skip
     faster = "" if rate is None else " " + word("trace_faster", rate=significant(rate))
-    with st.container(key="trace_understood", gap=None):
+    with st.container(key="trace_understood", gap="xxsmall"):
         show.finding(f"{said}{faster} {word('trace_others')}")
         st.caption(show.plain(" ".join(trace.notes) or DASH))
 
