@@ -105,7 +105,8 @@ def outage(found: Outage, scenario: Scenario) -> str:
     """What one failed replica does."""
     course = found.failed
     texts = {
-        "which": word("outage_only") if course.replicas == 1 else word("outage_of", replicas=whole(course.replicas)), "width": show(found.width_s, "s"), "pct": pct_of(scenario),
+        "which": word("outage_only") if course.replicas == 1 else word("outage_of", replicas=whole(course.replicas)),
+        "width": show(found.width_s, "s"), "pct": pct_of(scenario),
         "worst": _worst(course), "calm": _worst(found.healthy), "sla": promised("ttft", scenario),
         "restarted": _restarted(course),
     }  # fmt: skip
