@@ -29,6 +29,9 @@ LEAD_STAYS: Final = 5.0
 AFTER: Final = 1.5
 """Time after the repair that is watched, in times that the repair takes."""
 
+LEAST_AFTER: Final = 1.0
+"""The same, at least: where a run is shorter than it was meant to be, the repair is."""
+
 MOST_REQUESTS: Final = 60_000
 """Most requests of one of the three runs; with more a second the repair is watched for a shorter time."""
 
@@ -139,7 +142,7 @@ def _moments(traffic: Traffic, plan: Plan, begin: float, span: float, *, fixed: 
     """When the failure happens and how long the repair takes, so that both are over before the last request [s]."""
     lead = traffic.fail_at_s if fixed else _lead(traffic, plan)
     fail_at = begin + span / 3.0 if lead is None or lead > begin + 0.8 * span else lead
-    return fail_at, min(traffic.repair_s, max((begin + span - fail_at) / (1.0 + AFTER), 1e-3))
+    return fail_at, min(traffic.repair_s, max((begin + span - fail_at) / (1.0 + LEAST_AFTER), 1e-3))
 
 
 def _course(run: Run, width: float, fail_at: float, limit: float, until: float) -> Course:
