@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from planner.catalog.version import catalogue_version
 from planner.errors import Fault, InputError, LinkError
 from planner.share import (
     IGNORED,
@@ -115,6 +114,7 @@ def _unknown(name: str, values: list[str]) -> Fault:
 
 
 def traffic_link(scenario: Scenario, traffic: Traffic, base: str = "") -> str:
-    """A link to a simulation: `base`, `?`, what differs from the defaults, and today's catalogue version."""
-    own = (f"&{name}={quote(text, safe='')}" for name, text in traffic_texts(traffic).items())
-    return to_link(scenario.with_(c=catalogue_version()), base) + "".join(own)
+    """A link to a simulation: `base`, `?`, and what differs from the defaults; an export's scenario is `pinned` first."""
+    own = [f"{name}={quote(text, safe='')}" for name, text in traffic_texts(traffic).items()]
+    link = to_link(scenario, base)
+    return link + ("" if link.endswith("?") or not own else "&") + "&".join(own)

@@ -70,7 +70,9 @@ class StepTimes:
         ways: places that read prompts at the same time: attention ranks times pipeline stages.
     """
 
-    def __init__(self, setting: Setting, clock: Clock, most: int, longest: int, prompts: bool = True) -> None:
+    def __init__(
+        self, setting: Setting, clock: Clock, most: int, longest: int, budget: int = 0, prompts: bool = True
+    ) -> None:
         """Fill the tables.
 
         Args:
@@ -78,6 +80,7 @@ class StepTimes:
             clock: of one layout, shape (1, 1).
             most: largest batch of the replica.
             longest: most tokens of a sequence.
+            budget: most prompt tokens of a step on one rank, of several prompts together; 0 = `longest`.
             prompts: whether prompts are read here.
         """
         layout = clock.placed.layout
@@ -91,15 +94,21 @@ class StepTimes:
         contexts = np.arange(CONTEXTS + 1) / self._scale
         self._rows = _decode_rows(clock, batches, contexts, self.tokens)
         if prompts:
-            self._fill(most, longest)
+            self._fill(most, longest, budget)
 
-    def _fill(self, most: int, longest: int) -> None:
-        """Tables of what prompt tokens add."""
+    def _fill(self, most: int, longest: int, budget: int) -> None:
+        """Tables of what prompt tokens add.
+
+        Several prompts share a step, so a step may hold more tokens than any sequence has; on the fullest of several ranks
+        up to twice its share.
+        """
         largest = float(max(longest, 2))
-        sizes = _spread(1.0, largest, PROMPT_SIZES)
+        together = max(largest, float(budget if self.ways == 1 else 2 * budget))
+        reads = _spread(1.0, together, PROMPT_SIZES)
         batches = _spread(1.0, float(max(most, 2)), MIXED_BATCHES)
-        self._everywhere = self._added(batches, sizes, everywhere=True)
-        self._somewhere = self._added(batches, sizes, everywhere=False) if self.ways > 1 else self._everywhere
+        self._everywhere = self._added(batches, reads, everywhere=True)
+        self._somewhere = self._added(batches, reads, everywhere=False) if self.ways > 1 else self._everywhere
+        sizes = _spread(1.0, largest, PROMPT_SIZES)
         cached = np.concatenate([np.zeros(1), _spread(1.0, largest, CACHED_SIZES)])
         parts = [mixed.attention_seconds(self._clock, sizes[None, :], np.full((1, 1), each))[0] for each in cached]
         grid = np.array([np.broadcast_to(part, sizes.shape) for part in parts]).T

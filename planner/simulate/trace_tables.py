@@ -92,9 +92,9 @@ def _csv(data: bytes) -> Table:
     names: list[str] = []
     while not names:
         names = next(iter(_taken(reader, 1)), ["", ""])
-    names = [name.strip() for name in names]
     if any("\n" in name or "\r" in name for name in names):
         raise refused("a column name over several lines", "must have each row on a line of its own")
+    names = [name.strip() for name in names]
     _once(names, f"line {reader.line_num:,}")
     return Table(tuple(names), _csv_blocks(reader, len(names)), "CSV")
 

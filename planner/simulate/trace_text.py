@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from planner.errors import Fault, InputError
+from planner.simulate.traffic import MOST_REQUESTS
 from planner.specs.fields import shown
 
 MOST_BYTES: Final = 64 << 20
 """Largest trace that is read [bytes]."""
+
+LONGEST_LINE: Final = 1 << 20
+"""Longest line that is read [bytes]: ten million tokens named in blocks of 512 need less than half of it."""
+
+MOST_LINES: Final = MOST_REQUESTS + MOST_REQUESTS // 10
+"""Most lines, empty ones included: more cannot be a trace of as many rows as are read."""
 
 _FOREIGN: Final = (
     (b"\x1f\x8b", "gzip"),
@@ -53,10 +62,10 @@ def sized(size: int, name: str, most: int = MOST_BYTES) -> None:
 
 
 def readable(data: bytes) -> None:
-    """Refuse what is no text.
+    """Refuse what is no text, or no text of lines that a trace may have.
 
     Raises:
-        InputError: when it is empty or no text in UTF-8.
+        InputError: when it is empty, no text in UTF-8, or has lines too long or too many.
     """
     if not data or data.isspace():
         raise refused("empty", "must hold one request a row, as CSV below column names or as one JSON object a line")
@@ -69,11 +78,30 @@ def readable(data: bytes) -> None:
         raise refused("a Git LFS pointer", "is not the trace itself; download the file that it stands for")
     if (at := data.find(b"\0")) >= 0:
         raise refused(f"line {_line(data, at):,} holds a zero byte", "must be plain text in UTF-8, CSV or JSON Lines")
+    _shaped(data)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         where = f"line {_line(data, error.start):,} is not UTF-8"
         raise refused(where, "must be plain text in UTF-8, CSV or JSON Lines") from None
+
+
+def _shaped(data: bytes) -> None:
+    """Refuse by its lines what would take long to be refused row by row."""
+    if len(data) <= LONGEST_LINE:
+        return
+    found = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero((found == ord("\n")) | (found == ord("\r")))
+    newlines = max(data.count(b"\n"), data.count(b"\r"))
+    if newlines > MOST_LINES:
+        raise refused(f"{newlines:,} lines", f"must have at most {MOST_REQUESTS:,} rows; cut it to fewer")
+    lengths = np.diff(ends, prepend=-1, append=len(data)) - 1
+    at = int(lengths.argmax())
+    if lengths[at] > LONGEST_LINE:
+        line = _line(data, int(ends[at - 1]) + 1) if at else 1
+        raise refused(
+            f"line {line:,} with {lengths[at]:,} bytes", f"must be at most {LONGEST_LINE:,} bytes, one request"
+        )
 
 
 def _line(data: bytes, at: int) -> int:

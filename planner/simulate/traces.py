@@ -114,7 +114,8 @@ def read_trace(data: bytes, name: str, most: int = MOST_BYTES) -> Trace:
     kept = (isl > 0) & (osl > 0)
     if not kept.any():
         raise refused(
-            f"{taken.rows:,} rows, none with input and output", "must hold at least one request that was answered"
+            f"{_many(taken.rows, 'row')}, none with input and output",
+            "must hold at least one request that was answered",
         )
     arrival = _from_first(taken, kept)
     group, shared = _prefixes(taken, lines, isl)
@@ -170,7 +171,7 @@ def _add(taken: _Columns, table: Table, block: Block, known: Format) -> None:
     taken.osl.append(cells.tokens(_column(table, block, known.osl), known.osl, lines, least))
     if _has(table, known.session):
         taken.session += cells.names(_column(table, block, known.session), known.session, lines)
-    if _has(table, known.prefix_tokens):
+    if _has(table, known.prefix) or _has(table, known.prefix_tokens):
         _add_prefixes(taken, table, block, known)
     if _has(table, known.hashes):
         counts, ids = cells.blocks(_column(table, block, known.hashes), known.hashes, lines)
@@ -268,20 +269,24 @@ def _hashes(taken: _Columns, lines: Whole, isl: Whole, kept: Kept) -> Hashes | N
 
 def _notes(table: Table, known: Format, taken: _Columns, found: Requests) -> Iterator[str]:
     """What was understood, assumed, and left out."""
-    yield f"Read as {known.title}, {table.kind}: {taken.rows:,} rows, {len(found):,} requests."
+    yield f"Read as {known.title}, {table.kind}: {_many(taken.rows, 'row')}, {_many(len(found), 'request')}."
     yield _clock_note(known, taken)
     if dropped := taken.rows - len(found):
-        yield f"{dropped:,} rows without input or output tokens are requests that failed and are left out."
+        yield f"{_many(dropped, 'row')} without input or output tokens left out: requests that failed."
     if (sessions := int(found.session.max()) + 1) > 0:
-        yield f"{sessions:,} sessions: each turn is taken to hold the text of the turns before it, as far as its input reaches."
+        yield f"{_many(sessions, 'session')}: each turn is taken to hold the turns before it, as far as its input reaches."
     if (groups := int(found.group.max()) + 1) > 0:
-        yield f"{groups:,} prefixes: requests of one begin with the same tokens."
+        yield f"{_many(groups, 'shared prefix', 'es')}: requests of one begin with the same tokens."
     if found.hashes is not None:
         yield f"Prompts are named in blocks of {BLOCK_TOKENS} tokens: equal names are equal text."
     read = {name.casefold() for name in (*known.required, *known.optional)}
     unread = [name for name in table.names if name.casefold() not in read]
     if unread:
         yield f"Not read: {shown(', '.join(unread), 200)}."
+
+
+def _many(count: int, noun: str, plural: str = "s") -> str:
+    return f"{count:,} {noun}{'' if count == 1 else plural}"
 
 
 def _clock_note(known: Format, taken: _Columns) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_type
 from pydantic import Field, ValidationError
 
 from planner.errors import Fault
+from planner.queue_answer import AVAILABILITY, FAILURE_HOURS, REPAIR_SECONDS
 from planner.specs.checked import Checked
 from planner.specs.fields import FieldText, field_text, near, shown
 
@@ -74,8 +75,12 @@ class Traffic(Checked):
     """What becomes of a request above that: it waits in the gateway, or is turned away."""
     fail_at_s: Annotated[float, Field(ge=0, le=604_800, allow_inf_nan=False)] | None = None
     """When one replica fails; empty = none does."""
-    repair_s: Annotated[float, Field(gt=0, le=604_800, allow_inf_nan=False)] = 300.0
+    repair_s: Annotated[float, Field(gt=0, le=604_800, allow_inf_nan=False)] = REPAIR_SECONDS
     """Time until it serves again."""
+    failure_hours: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] = FAILURE_HOURS
+    """Mean GPU-hours between two failures, for the spare replicas that an availability asks for."""
+    availability: Annotated[float, Field(gt=0, le=0.999999, allow_inf_nan=False)] = AVAILABILITY
+    """Share of time in which as many replicas as are needed must be up."""
 
     @classmethod
     def faults(cls, error: ValidationError) -> tuple[Fault, ...]:

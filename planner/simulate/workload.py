@@ -37,7 +37,7 @@ def made(scenario: Scenario, traffic: Traffic, rate: float, longest: int | None 
     after the one before it, counted from arrival to arrival. The prompt of turn k holds the system prompt of
     s = floor(prefix · isl) tokens, which all sessions share, the new input of k turns and the outputs of the k − 1 before:
     isl_k = s + k·u + (k − 1)·osl. The new input u makes the mean over the turns the scenario's isl; spreads are those of
-    u and of outputs. When the turns do not divide the requests the last session is cut short.
+    u and of outputs. When the turns do not divide the requests, the session that starts last is cut short.
 
     Args:
         rate: requests a second, all turns counted [1/s]; `closed` does not look at it.

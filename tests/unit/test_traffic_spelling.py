@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.catalog.scenarios import load_preset
-from planner.catalog.version import catalogue_version
 from planner.errors import InputError
 from planner.share import PAGE_PARAMETERS
 from planner.simulate.spelling import asked_of, traffic_from_texts, traffic_link, traffic_texts
@@ -36,12 +35,13 @@ def test_every_setting_as_it_is_written() -> None:
         "arrival": "gamma", "rate": "12.5", "cv": "3", "swing": "1", "period_s": "3600", "clients": "8", "isl_cv": "0.7",
         "osl_cv": "1.25", "turns": "4", "think_s": "0", "requests": "500", "seed": "4294967295", "policy": "static",
         "preempt": "swap", "router": "affinity", "in_flight": "32", "over": "reject", "fail_at_s": "60", "repair_s": "0.5",
+        "failure_hours": "40000", "availability": "0.9999",
     }  # fmt: skip
     traffic = traffic_from_texts(texts)
     assert traffic == Traffic(
         arrival="gamma", rate=12.5, cv=3.0, swing=1.0, period_s=3600.0, clients=8, isl_cv=0.7, osl_cv=1.25, turns=4,
         think_s=0.0, requests=500, seed=4294967295, policy="static", preempt="swap", router="affinity", in_flight=32,
-        over="reject", fail_at_s=60.0, repair_s=0.5,
+        over="reject", fail_at_s=60.0, repair_s=0.5, failure_hours=40000.0, availability=0.9999,
     )  # fmt: skip
     assert traffic_texts(traffic) == texts
     assert tuple(traffic_texts(traffic)) == TRAFFIC_FIELDS
@@ -159,10 +159,14 @@ def test_refused_links(text: str, says: str) -> None:
 
 
 def test_a_link_holds_what_differs() -> None:
-    link = traffic_link(Scenario(tp=4), Traffic(arrival="gamma", cv=3.0), "https://host/traffic")
-    assert link == f"https://host/traffic?c={catalogue_version()}&tp=4&arrival=gamma&cv=3"
+    bursts = Traffic(arrival="gamma", cv=3.0)
+    link = traffic_link(Scenario(tp=4), bursts, "https://host/traffic")
+    assert link == "https://host/traffic?tp=4&arrival=gamma&cv=3"
     scenario, texts = asked_of(link)
-    assert (scenario.with_(c=None), traffic_from_texts(texts)) == (Scenario(tp=4), Traffic(arrival="gamma", cv=3.0))
+    assert (scenario, traffic_from_texts(texts)) == (Scenario(tp=4), bursts)
+    assert traffic_link(Scenario(), bursts) == "?arrival=gamma&cv=3"
+    assert traffic_link(Scenario(tp=4), Traffic()) == "?tp=4"
+    assert traffic_link(Scenario(), Traffic()) == "?"
 
 
 def reals(low: float, high: float, *, above: bool = False) -> st.SearchStrategy[float]:
