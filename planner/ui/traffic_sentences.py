@@ -10,6 +10,7 @@ from planner.plan import Plan
 from planner.simulate.expected import Expected
 from planner.simulate.studies import Knee, carried
 from planner.simulate.summary import Spread, Summary
+from planner.simulate.traffic import MOST_REQUESTS
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 from planner.specs.spelling import decimal
@@ -203,17 +204,22 @@ def part_of_day(told: Told) -> str:
     return word("part_of_day", part=show(told.last / traffic.period_s, "%"), period=show(traffic.period_s, "s"))
 
 
+def wanted(told: Told) -> int:
+    """Requests that a run needs to show a steady state, where it has fewer and yet seems to hold; else 0. Traces are as they are."""
+    summary = told.summary
+    needed = STEADY * (summary.running + summary.waiting)
+    if told.asked.trace or told.asked.traffic.arrival == "closed" or not summary.meets_sla or summary.requests >= needed:
+        return 0
+    return min(1000 * -int(-needed // 1000), MOST_REQUESTS)
+
+
 def few(told: Told) -> str:
-    """That a run is too short to show a steady state; empty where it is not, and for traces."""
-    summary, traffic = told.summary, told.asked.traffic
-    inside = summary.running + summary.waiting
-    wanted = STEADY * inside
-    if told.asked.trace or traffic.requests >= wanted or not summary.meets_sla:
+    """That a run is too short to show a steady state; empty where it is not."""
+    count, summary = wanted(told), told.summary
+    if not count:
         return ""
-    rounded = 1000 * -int(-wanted // 1000)
-    return word(
-        "few", requests=whole(summary.requests), span=show(told.last, "s"), inside=whole(inside), wanted=whole(rounded)
-    )
+    inside = whole(summary.running + summary.waiting)
+    return word("few", requests=whole(summary.requests), span=show(told.last, "s"), inside=inside, wanted=whole(count))
 
 
 def done_line(told: Told) -> str:

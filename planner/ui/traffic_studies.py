@@ -136,7 +136,7 @@ def _knee(found: Knee, asked: Asked, _: bool) -> None:
         with st.container(key="knee_ratio", gap=None):
             st.subheader(word("knee_ratio"), anchor=False)
             chart(traffic_charts.ratio(mode()), traffic_data.ratio(found, scenario), word("ratio_alt"))
-    st.caption(show.plain(findings.theory(theory, found.replicas)))
+    st.caption(show.plain(findings.theory(theory, found)))
     table = traffic_data.knee_table(found, scenario)
     formats = dict.fromkeys(table.column_names[:-1], "%.4g")
     show.behind(word("table"), "_knee_table", lambda: show.table(table, word("knee"), {**formats}, TABLE_PIXELS))

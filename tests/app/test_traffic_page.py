@@ -303,6 +303,19 @@ def test_a_study_of_other_inputs_is_an_old_one() -> None:
     assert [button for button in at.button if button.key == "_knee_run"]
 
 
+def test_a_run_that_is_too_short_says_so_and_offers_a_longer_one() -> None:
+    """200 requests/s that stay some seconds: hundreds are inside at a time, so 300 requests show a start only."""
+    at = opened("weights=fp8&tp=4&qps=200&sla_pct=99&sla_ttft_ms=500&requests=300").button(key="_traffic_run").click().run()
+    until(at, lambda page: heading(page).startswith("Too short to tell. "))
+    (more,) = [button for button in at.button if button.key == "_traffic_more_requests"]
+    count = int(re.sub(r"\D", "", more.label))
+    assert count >= 1000
+    at = more.click().run()
+    assert at.query_params["requests"] in (str(count), [str(count)])
+    until(at, lambda page: heading(page) != "Simulating.")
+    assert at.number_input(key="_traffic_requests").value == count
+
+
 def test_a_load_test_names_its_clients_and_has_no_knee() -> None:
     at = simulated(f"{HOLDS}&arrival=closed&clients=8".replace("&rate=10", ""))
     assert re.search(r"at 8 clients \([\d.]+ requests/s\) on 2 replicas", heading(at))
