@@ -46,7 +46,7 @@ def share(value: float) -> str:
     """A share in percent with one decimal, never rounded up to all."""
     if value >= 1.0:
         return "100\u00a0%"
-    return f"{min(int(1000 * value) / 10, 99.9):g}\u00a0%"
+    return f"{min(int(1000 * value + 1e-6) / 10, 99.9):g}\u00a0%"
 
 
 def bound(text: str) -> str:
@@ -58,13 +58,18 @@ def headline(told: Told) -> str:
     """Whether it holds, by how much, at what load; where it does not, by how much and what to do."""
     scenario, summary = told.asked.scenario, told.summary
     pct, load = pct_of(scenario), _load(told)
-    if summary.meets_sla:
-        ttft, tpot = (
-            _kept("ttft", pct, summary.ttft.at_pct, scenario),
-            _kept("tpot", pct, summary.tpot.at_pct, scenario),
-        )
-        return bound(word("holds", pct=pct, share=share(summary.share_good), ttft=ttft, tpot=tpot, load=load))
-    return bound(word("holds_not", pct=pct, broken=broken(summary, scenario), load=load))
+    if not summary.meets_sla:
+        return bound(word("holds_not", pct=pct, broken=broken(summary, scenario), load=load))
+    times = _times(summary, scenario, pct, "at_pct")
+    if wanted(told):
+        return bound(word("holds_short", pct=pct, span=show(told.last, "s"), times=times, load=load))
+    return bound(word("holds", pct=pct, share=share(summary.share_good), times=times, load=load))
+
+
+def _times(summary: Summary, scenario: Scenario, pct: str, at: str) -> str:
+    """Times that keep their SLA; requests of one token have no TPOT."""
+    found = {name: getattr(spread, at) for name, spread, _ in _judged(summary, scenario)}
+    return ", ".join(_kept(name, pct, value, scenario) for name, value in found.items() if value is not None)
 
 
 def _load(told: Told) -> str:
@@ -183,8 +188,7 @@ def tail(told: Told) -> str:
     late = [each for each, spread, limit in _judged(summary, scenario) if (spread.p99 or 0.0) > limit]
     if late or summary.served < summary.requests:
         return word("p99_not", broken=broken(summary, scenario, TAIL))
-    times = {name: _kept(name, "99", spread.p99, scenario) for name, spread, _ in _judged(summary, scenario)}
-    return word("p99_holds", **times)
+    return word("p99_holds", times=_times(summary, scenario, "99", "p99"))
 
 
 def rests(told: Told) -> str:
@@ -205,10 +209,15 @@ def part_of_day(told: Told) -> str:
 
 
 def wanted(told: Told) -> int:
-    """Requests that a run needs to show a steady state, where it has fewer and yet seems to hold; else 0. Traces are as they are."""
+    """Requests that a run needs to show a steady state, where it has fewer and yet seems to hold; else 0."""
     summary = told.summary
     needed = STEADY * (summary.running + summary.waiting)
-    if told.asked.trace or told.asked.traffic.arrival == "closed" or not summary.meets_sla or summary.requests >= needed:
+    if (
+        told.asked.trace
+        or told.asked.traffic.arrival == "closed"
+        or not summary.meets_sla
+        or summary.requests >= needed
+    ):
         return 0
     return min(1000 * -int(-needed // 1000), MOST_REQUESTS)
 

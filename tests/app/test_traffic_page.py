@@ -37,7 +37,6 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
     made, shelf = Workshop(0), optimise_run.Shelf()
     monkeypatch.setattr(optimise_run, "workshop", lambda: made)
     monkeypatch.setattr(optimise_run, "shelf", lambda: shelf)
-    monkeypatch.setattr("planner.ui.traffic_studies.shelf", lambda: shelf)
     yield made
     made.close()
 
@@ -269,7 +268,6 @@ def test_the_knee_is_found_on_demand_and_the_answer_speaks_of_it() -> None:
     at.button(key="_knee_run").click().run()
     until(at, lambda page: "Holds up to" in said(page))
     assert len(at.get("vega_lite_chart")) == charts + 2
-    at.run()
     assert re.search(r"It holds up to [\d.]+ requests/s; \d+ replicas would carry 200\.", html(at))
 
 
@@ -305,7 +303,12 @@ def test_a_study_of_other_inputs_is_an_old_one() -> None:
 
 def test_a_run_that_is_too_short_says_so_and_offers_a_longer_one() -> None:
     """200 requests/s that stay some seconds: hundreds are inside at a time, so 300 requests show a start only."""
-    at = opened("weights=fp8&tp=4&qps=200&sla_pct=99&sla_ttft_ms=500&requests=300").button(key="_traffic_run").click().run()
+    at = (
+        opened("weights=fp8&tp=4&qps=200&sla_pct=99&sla_ttft_ms=500&requests=300")
+        .button(key="_traffic_run")
+        .click()
+        .run()
+    )
     until(at, lambda page: heading(page).startswith("Too short to tell. "))
     (more,) = [button for button in at.button if button.key == "_traffic_more_requests"]
     count = int(re.sub(r"\D", "", more.label))
