@@ -37,7 +37,7 @@ PAGE_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "fleet": ("fleet",),
     "traffic": (
         "arrival", "rate", "cv", "swing", "period_s", "clients", "isl_cv", "osl_cv", "turns", "think_s", "requests", "seed",
-        "policy", "preempt", "router", "in_flight", "over", "fail_at_s", "repair_s",
+        "policy", "preempt", "router", "in_flight", "over", "fail_at_s", "repair_s", "failure_hours", "availability",
     ),
 }  # fmt: skip
 """Parameters of a page's address that are not scenario fields, by the page's path; every other page refuses them."""

@@ -27,14 +27,21 @@ def departures(running: Column, residence: Column) -> Column:
     return running / residence  # [requests/s]
 
 
-@formula("Allen-Cunneen for Poisson arrivals, (1 + cv²)/2 of the exponential wait, a third of the way back to it", "s")
+@formula("fit to simulations between Allen-Cunneen, (1 + cv²)/2 of the exponential wait, and all of it", "s")
 def mean_wait(rate: Column, saturation: Column, cv: Column | float) -> Column:
     """Mean wait of a request that has to wait for a seat, below saturation.
 
-    A wait far shorter than a residence does not see how regular residences are; between, simulations say a third.
+    Regular residences halve waits that are long beside them; a wait that is far shorter does not see how regular they are.
     """
     exponential = 1.0 / (saturation - rate)  # [s]
-    return exponential * (2.0 + cv**2) / 3.0  # [s]
+    return exponential * (3.0 + 2.0 * cv**2) / 5.0  # [s]
+
+
+@formula("fit to simulations: a gamma law, exponential from cv = 1 on", "1")
+def wait_shape(cv: Column | float) -> Column:
+    """Shape of the law of waits for a seat: regular lengths leave out the very long ones."""
+    regular = np.maximum(1.0 - np.asarray(cv), 0.0)  # [1]
+    return 1.0 + 0.45 * regular  # [1]
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class Chain:
 def seats(most: float) -> Grid:
     """Numbers of running requests that a chain tells apart: 1 to the most, in equal cells when there are very many."""
     width = np.ceil(most / CELLS)
-    return most - width * np.arange(np.ceil(most / width))[::-1]
+    return np.asarray(most - width * np.arange(np.ceil(most / width))[::-1])
 
 
 def chain(rate: float, running: Grid, ending: Grid, cv: float = 1.0, bursts: Grid | float = 1.0) -> Chain:

@@ -6,12 +6,12 @@ import functools
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import gammaincinv, ndtri
 from scipy.stats import qmc
 
 Grid = npt.NDArray[np.float64]
 
-LOG_DRAWS, NUMBERS = 12, 11
+LOG_DRAWS, NUMBERS = 12, 13
 """Requests of the sample (as a power of two), and independent numbers of each."""
 
 SMALL = 12.0
@@ -62,3 +62,9 @@ def lengths(cv: float, number: int) -> Grid:
         return np.ones(draws().shape[1])
     spread = np.sqrt(np.log1p(cv * cv))
     return np.asarray(np.exp(normal(number) * spread - spread**2 / 2.0))
+
+
+@functools.lru_cache(maxsize=16)
+def gamma(shape: float, number: int) -> Grid:
+    """Gamma numbers of a shape and of mean 1."""
+    return np.asarray(gammaincinv(shape, draws()[number]) / shape)

@@ -18,11 +18,11 @@ from planner.serving.step_table import Steps
 
 Grid = npt.NDArray[np.float64]
 
-STATES = 160
+STATES = 96
 """Most numbers of waiting units that the chain tells apart."""
 
-FINE = 4.0
-"""Units that a step admits at least; prompts are cut into parts where whole ones would be coarser."""
+FINE, FEW = 4.0, 8.0
+"""Parts that prompts of several sizes are cut into at least; and prompts a step below which parts of them count."""
 
 
 @dataclass(frozen=True)
@@ -55,33 +55,35 @@ class Boundaries:
         return np.asarray((self.share * self.seconds).sum(axis=1))
 
 
-def boundaries(steps: Steps, batches: Grid, rate: float, sizes: Grid | None = None) -> Boundaries:
+def boundaries(steps: Steps, batches: Grid, rate: float, cv: float = 0.0) -> Boundaries:
     """The chain beside given batches, at a rate that their steps can carry.
 
     Args:
         steps: step table.
         batches: decoding sequences, shape (g,).
         rate: requests a second.
-        sizes: probabilities of prompts of 1, 2, 3 … units with `FINE` units of the mean; None = all prompts are alike.
+        cv: standard deviation over mean of prompt lengths (lognormal).
     """
     room = steps.room(batches)
-    parts = _parts(steps, room, batches, rate, sizes is not None)
+    parts = _parts(steps, room, batches, rate, cv > 0.0)
     admits = np.maximum(np.round(room * parts), 1.0)
     units = np.arange(_most(steps, batches, rate, parts, admits) + 1.0)
     read = np.minimum(units[None, :], admits[:, None])
     seconds = steps.at(np.repeat(batches, len(units)), (read / parts).reshape(-1)).reshape(read.shape)
     mean = rate * seconds / steps.stages
-    arriving = _arriving(mean, parts, len(units), sizes)
+    arriving = _arriving(mean, parts, len(units), _units(cv, parts) if cv > 0.0 else None)
     return Boundaries(parts, batches, room * parts, _stationary(arriving, units, admits), seconds)
 
 
 def _parts(steps: Steps, room: Grid, batches: Grid, rate: float, spread: bool) -> float:
     """Units of a prompt: one, several where a step admits few prompts, less than one where very many arrive."""
     least = float(room.min())
-    if spread or least < FINE:
-        return max(float(np.ceil(FINE / least)), FINE if spread else 1.0)
+    if spread or least < FEW:
+        tried = np.arange(FINE if spread else 1.0, 17.0)
+        off = np.abs(np.round(tried * least) / (tried * least) - 1.0)
+        return float(tried[np.argmax(off <= max(0.02, float(off.min())))])
     arriving = rate * float(steps.at(batches, np.minimum(room, rate * steps.alone(batches))).max()) / steps.stages
-    return 1.0 / max(np.ceil(arriving / (STATES / 4.0)), 1.0)
+    return float(1.0 / max(np.ceil(arriving / (STATES / 4.0)), 1.0))
 
 
 def _most(steps: Steps, batches: Grid, rate: float, parts: float, admits: Grid) -> int:
@@ -111,6 +113,15 @@ def _arriving(mean: Grid, parts: float, states: int, sizes: Grid | None) -> Grid
     arriving = np.zeros((*mean.shape, states))
     arriving[..., :: int(parts)] = np.exp(logs)
     return arriving
+
+
+def _units(cv: float, parts: float) -> Grid:
+    """Probabilities of prompts of 1, 2, 3 … units when lengths are lognormal around so many."""
+    spread = np.sqrt(np.log1p(cv * cv))
+    ends = np.arange(1.0, np.ceil(parts * (1.0 + 6.0 * cv)) + 1.0) + 0.5
+    below = ndtr((np.log(ends / parts) + spread**2 / 2.0) / spread)
+    below[-1] = 1.0
+    return np.diff(below, prepend=0.0)
 
 
 def _compound(mean: Grid, states: int, sizes: Grid) -> Grid:
@@ -155,7 +166,13 @@ class Met:
 
 
 def first_token(
-    steps: Steps, found: Boundaries, group: npt.NDArray[np.int64], rate: float, sizes: Grid, alone: Grid
+    steps: Steps,
+    found: Boundaries,
+    group: npt.NDArray[np.int64],
+    rate: float,
+    sizes: Grid,
+    alone: npt.NDArray[np.bool_],
+    cv: float = 0.0,
 ) -> Met:
     """What every request of the sample meets from its arrival to its first token.
 
@@ -164,19 +181,21 @@ def first_token(
         group: which of those batches each request meets.
         rate: requests a second.
         sizes: prompts over their mean.
+        cv: standard deviation over mean of prompt lengths.
         alone: whether a request finds nobody else on the replica: then no step is running.
     """
-    u = draws()
+    u, lump = draws(), 1.0 + cv * cv
     begun, running = _met(found, group, u[1])
     admits, batch = found.admits[group], found.batches[group]
     between = np.where(alone & (begun == 0.0), 0.0, running / steps.stages)
-    ahead = np.maximum(begun - admits, 0.0) + found.parts * counts(rate * u[2] * between, 3)
-    behind = found.parts * counts(rate * (1.0 - u[2]) * between, 4)
-    own = np.maximum(np.ceil(sizes * found.parts - 1e-9), found.parts if found.parts < 1.0 else 1.0)
-    turns = np.maximum(np.ceil((ahead + own) / admits - 1e-9), np.ceil(sizes * steps.chunks - 1e-9))
+    ahead = np.maximum(begun - admits, 0.0) + found.parts * lump * counts(rate / lump * u[2] * between, 3)
+    behind = found.parts * lump * counts(rate / lump * (1.0 - u[2]) * between, 4)
+    own = sizes * found.parts
+    turns = np.maximum(np.ceil((ahead + own) / admits - 1e-9), np.ceil(sizes / steps.part - 1e-9))
     full = steps.at(batch, admits / found.parts)
     done = (turns - 1.0) * admits
-    waiting = ahead + own + behind + (turns - 1.0) * rate * full / steps.stages * found.parts - done
+    later = found.parts * lump * counts((turns - 1.0) * rate / lump * full / steps.stages, 11)
+    waiting = ahead + own + behind + later - done
     read = np.clip(waiting, np.clip(ahead + own - done, 0.0, admits), admits)
     last = steps.at(batch, read / found.parts)
     beside = np.maximum(read - own, 0.0) / found.parts

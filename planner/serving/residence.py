@@ -48,9 +48,12 @@ def _stays(cv: float) -> tuple[Grid, Grid]:
     present = np.trapezoid(rest, at, axis=1) / own
     squared = np.trapezoid(2.0 * at * rest, at, axis=1) / own**2
     coming = np.trapezoid(partly, at, axis=1) / own**2
-    within = np.concatenate(
-        [np.zeros((len(own), 1)), np.cumsum((at * longer)[:, 1:] + (at * longer)[:, :-1], axis=1)], axis=1
-    ) * (at[:, 1:2])
+    within = (
+        np.concatenate(
+            [np.zeros((len(own), 1)), np.cumsum((at * longer)[:, 1:] + (at * longer)[:, :-1], axis=1)], axis=1
+        )
+        * (at[:, 1:2])
+    )
     coming_squared = np.trapezoid(within, at, axis=1) / own**3
     return own, np.stack([present, squared - present**2, coming, np.maximum(coming_squared - coming**2, 0.0)])
 
@@ -61,7 +64,8 @@ def stay(cv: float, lengths: Grid) -> Stay:
         half, twelfth = np.full(1, 0.5), np.full(1, 1.0 / 12.0)
         return Stay(half, twelfth, half, twelfth, np.ones(1))
     own, shares = _stays(cv)
-    return Stay(*(np.interp(lengths, own, each) for each in shares), 1.0 + lengths * (1.0 + cv**2))
+    present, spread, coming, later = (np.interp(lengths, own, each) for each in shares)
+    return Stay(present, spread, coming, later, 1.0 + lengths * (1.0 + cv**2))
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,15 @@ class Pace:
 
 
 def token_seconds(
-    pace: Pace, present: Grid, steps: Grid, rate: float, beside: Stay, most: float, longer: Grid, along: Grid
+    pace: Pace,
+    present: Grid,
+    steps: Grid,
+    rate: float,
+    beside: Stay,
+    most: float,
+    longer: Grid,
+    along: Grid,
+    uneven: float,
 ) -> Grid:
     """Mean seconds of the decode steps of every request of the sample [s].
 
@@ -97,6 +109,7 @@ def token_seconds(
         most: seats of the replica.
         longer: by how much the step that read its own prompt was longer than others: what arrives in it comes next [s].
         along: other prompts that this step read; these requests run beside it from its first token on.
+        uneven: standard deviation over mean of prompt lengths.
     """
     at_first = pace.bare + pace.slope * (1.0 + along + present * beside.present - pace.mean)
     begun = rate * np.maximum(steps * np.maximum(at_first, 0.2 * pace.bare) + longer, 0.0)
@@ -106,7 +119,8 @@ def token_seconds(
     come = np.clip(come, 0.0, np.maximum(most - 1.0, 0.0) * beside.turnover)
     noise = np.sqrt(present * beside.spread + come * beside.coming_spread) * normal(8)
     batch = np.clip(1.0 + along + present * beside.present + come * beside.coming + noise, 1.0, most)
-    each = come / np.maximum(steps, 1.0)
-    return np.asarray(pace.bare + pace.slope * (batch - pace.mean) + pace.prompt * each * np.interp(each, pace.reads, pace.adds))
-
-
+    work = np.maximum(come + np.sqrt(come) * uneven * normal(12), 0.0) if uneven > 0.0 else come
+    each = work / np.maximum(steps, 1.0)
+    return np.asarray(
+        pace.bare + pace.slope * (batch - pace.mean) + pace.prompt * each * np.interp(each, pace.reads, pace.adds)
+    )

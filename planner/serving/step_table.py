@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
 
 from planner.serving import decode, mixed
 from planner.serving.decode import Clock
@@ -17,6 +19,10 @@ Grid = npt.NDArray[np.float64]
 
 EXACT, SPREAD, SIZES = 32, 40, 14
 """Batches that the table has one by one, those spread geometrically beyond, and sizes of what a step reads."""
+
+
+EVERY = slice(None)
+"""All rows of a table."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,7 @@ class Steps:
         stages: micro-batches under way at a time: a request can join so many times a step.
         admits: prompts' worth of tokens that a step's budget leaves at each of `batches`, shape (n,); 0 where prompts are
             not read here.
-        chunks: steps that a lone prompt takes at least.
+        part: what one step reads of one prompt at most, in prompts of mean length; 0 where prompts are not read here.
     """
 
     batches: Grid
@@ -40,7 +46,7 @@ class Steps:
     tokens: float
     stages: float
     admits: Grid
-    chunks: float
+    part: float
 
     def at(self, batch: Grid, prompts: Grid) -> Grid:
         """Seconds of steps; the table's ends are held [s]."""
@@ -58,36 +64,58 @@ class Steps:
         """Prompts that the budget of a step admits beside a batch."""
         return np.interp(batch, self.batches, self.admits)
 
+    def averaged(self, mean: Grid, rows: Grid | slice = EVERY) -> Grid:
+        """Mean seconds of steps that read a random number of prompts, Poisson around a mean within the budget [s].
 
-    def averaged(self, batch: Grid, mean: Grid) -> Grid:
-        """Mean seconds of steps that read a random number of prompts, Poisson around a mean, as far as the budget goes [s].
+        What the budget leaves over is read in other steps. Many are taken to be as many as their mean; where a step admits
+        less than one prompt it reads as much as it admits, or nothing.
 
-        Many are taken to be as many as their mean, and so are parts of prompts where a step admits no whole one.
+        Args:
+            mean: prompts a step, one for each of the table's rows, or of the given ones.
+            rows: rows of the table.
         """
-        room = self.room(batch)
-        most = float(mean.max(initial=0.0))
-        if most > FEW or self.prompts[-1] < 1.0:
-            return self.at(batch, np.minimum(mean, room))
-        term = np.exp(-mean)
-        total, seconds = term, term * self.alone(batch)
-        for k in range(1, int(most + 6.0 * np.sqrt(most) + 3.0)):
-            term = term * mean / k
-            total = total + term
-            seconds = seconds + term * self.at(batch, np.minimum(float(k), room))
-        return np.asarray(seconds / total)
+        room, alone = np.maximum(self.admits[rows], 1e-9), self.seconds[rows, 0]
+        if float(mean.max(initial=0.0)) > FEW:
+            return self.at(self.batches[rows], np.minimum(mean, room))
+        weights = np.exp(
+            self.counts * np.log(np.maximum(mean, 1e-12))[:, None] - mean[:, None] - gammaln(self.counts + 1.0)
+        )
+        read = (weights * self.within[rows]).sum(axis=1)
+        added = (weights * self.added[rows]).sum(axis=1)
+        return np.asarray(alone + added * np.minimum(mean, room) / np.maximum(read, 1e-12))
+
+    @functools.cached_property
+    def counts(self) -> Grid:
+        """Numbers of prompts that are averaged over."""
+        return np.arange(1.0, min(np.ceil(max(self.prompts[-1], 1.0)), MANY) + 1.0)
+
+    @functools.cached_property
+    def within(self) -> Grid:
+        """Those numbers as far as each batch's budget goes, shape (n, counts)."""
+        return np.minimum(self.counts[None, :], np.maximum(self.admits, 1e-9)[:, None])
+
+    @functools.cached_property
+    def added(self) -> Grid:
+        """What reading them adds to a step, shape (n, counts) [s]."""
+        shape = self.within.shape
+        taken = self.at(np.repeat(self.batches, shape[1]), self.within.reshape(-1)).reshape(shape)
+        return np.asarray(taken - self.seconds[:, :1])
 
 
 FEW = 12.0
 """Mean prompts a step up to which their number is averaged over."""
 
+MANY = 40.0
+"""Prompts in one step that then hardly ever come together."""
+
 
 def _between(lines: Grid, x: Grid) -> tuple[npt.NDArray[np.int64], Grid]:
     """The line before each number and how far it is to the next one, held at the ends."""
-    i = np.clip(np.searchsorted(lines, x, side="right") - 1, 0, len(lines) - 2)
-    return i, np.clip((x - lines[i]) / (lines[i + 1] - lines[i]), 0.0, 1.0)
+    i = np.minimum(np.maximum(np.searchsorted(lines, x, side="right") - 1, 0), len(lines) - 2)
+    return i, np.minimum(np.maximum((x - lines[i]) / (lines[i + 1] - lines[i]), 0.0), 1.0)
 
 
-def step_table(clock: Clock, prompt: Prompt, most: float, budget: float) -> Steps:
+def step_table(clock: Clock, prompt: Prompt, most: float, budget: float, chunk: float = 0.0) -> Steps:
     """Steps of one replica, worked out on a grid.
 
     Args:
@@ -95,6 +123,7 @@ def step_table(clock: Clock, prompt: Prompt, most: float, budget: float) -> Step
         prompt: one prompt as the engine reads it.
         most: largest batch of the replica [sequences].
         budget: most tokens of one step of one attention rank; inf = no limit [tokens].
+        chunk: most tokens of one prompt in a step; 0 = as many as the budget has [tokens].
     """
     layout, draft = clock.placed.layout, clock.decoding.draft
     tokens = 1.0 if draft is None else float(expected_tokens(draft.accept * ONE, draft.tokens * ONE)[0])
@@ -111,7 +140,9 @@ def step_table(clock: Clock, prompt: Prompt, most: float, budget: float) -> Step
     admits = ways * np.minimum(left, MOST_READ) / prompt.tokens
     prompts = _prompts(float(admits[0]), ways)
     seconds = bare[:, None] + _added(clock, prompt, batches, prompts, ways, float(bare[0]))
-    return Steps(batches, prompts, seconds, tokens, 1.0, admits, prompt.chunks)
+    return Steps(
+        batches, prompts, seconds, tokens, 1.0, admits, min(chunk or budget, budget, MOST_READ) / prompt.tokens
+    )
 
 
 MOST_READ = 1e6
@@ -129,7 +160,10 @@ def _added(clock: Clock, prompt: Prompt, batches: Grid, prompts: Grid, ways: flo
     share = np.clip((prompts[1:] - 1.0) / max(ways - 1.0, 1.0), 0.0, 1.0) if ways > 1.0 else np.ones(len(prompts) - 1)
     rows = np.stack([_reading(clock, batches[1:], sizes, ending, everywhere=each) for each in (True, False)])
     matrices = rows[0] * share + rows[1] * (1.0 - share)
-    idle = [np.broadcast_to(mixed.reading_seconds(clock, sizes, ending, everywhere=each), sizes.shape)[0] for each in (True, False)]
+    idle = [
+        np.broadcast_to(mixed.reading_seconds(clock, sizes, ending, everywhere=each), sizes.shape)[0]
+        for each in (True, False)
+    ]
     matrices[0] = idle[0] * share + idle[1] * (1.0 - share) - bare
     added = np.zeros((len(batches), len(prompts)))
     added[:, 1:] = matrices + attention * fullest[1:]

@@ -110,12 +110,12 @@ def replica_of(
     """
     layout, asked = known.clock.placed.layout, setting.scenario
     ranks = int(layout.dp[0, 0])
-    if float(known.space.held[0, 0]) < 1.0:
+    if _one(known.space.held) < 1.0:
         raise InputError(
             (Fault("tp", str(asked.tp), "must give a layout that holds one request: there is nothing to run"),)
         )
     block_bytes, fixed, block = _blocks(setting, known, longest)
-    paged = float(known.space.pool[0, 0]) * setting.convention.cache_utilisation
+    paged = _one(known.space.pool) * setting.convention.cache_utilisation
     seats = min(seats_of(setting) * ranks, _states(setting, known), MOST_SEATS, np.inf if most is None else most)
     stages = int(layout.pp[0, 0])
     budget = setting.token_budget if setting.convention.overheads else max(setting.token_budget, longest)
@@ -167,4 +167,9 @@ def _states(setting: Setting, known: Bounds) -> float:
     if state is None:
         return float("inf")
     growing = memory.growing_pool(pool, setting.engine.state_ratio)
-    return float(memory.states_held(pool, growing, state, layout.dp)[0, 0])
+    return _one(memory.states_held(pool, growing, state, layout.dp))
+
+
+def _one(column: object) -> float:
+    """The first number of a column."""
+    return float(np.asarray(column).reshape(-1)[0])

@@ -35,12 +35,13 @@ def test_every_setting_as_it_is_written() -> None:
         "arrival": "gamma", "rate": "12.5", "cv": "3", "swing": "1", "period_s": "3600", "clients": "8", "isl_cv": "0.7",
         "osl_cv": "1.25", "turns": "4", "think_s": "0", "requests": "500", "seed": "4294967295", "policy": "static",
         "preempt": "swap", "router": "affinity", "in_flight": "32", "over": "reject", "fail_at_s": "60", "repair_s": "0.5",
+        "failure_hours": "40000", "availability": "0.9999",
     }  # fmt: skip
     traffic = traffic_from_texts(texts)
     assert traffic == Traffic(
         arrival="gamma", rate=12.5, cv=3.0, swing=1.0, period_s=3600.0, clients=8, isl_cv=0.7, osl_cv=1.25, turns=4,
         think_s=0.0, requests=500, seed=4294967295, policy="static", preempt="swap", router="affinity", in_flight=32,
-        over="reject", fail_at_s=60.0, repair_s=0.5,
+        over="reject", fail_at_s=60.0, repair_s=0.5, failure_hours=40000.0, availability=0.9999,
     )  # fmt: skip
     assert traffic_texts(traffic) == texts
     assert tuple(traffic_texts(traffic)) == TRAFFIC_FIELDS
