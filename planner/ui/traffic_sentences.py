@@ -249,11 +249,15 @@ def state(told: Told) -> str:
     most, limit = float(waiting.max()) if len(waiting) else 0.0, whole(told.limit * told.replicas)
     running = whole(float(told.state.running.max())) if len(waiting) else DASH
     if most < 1:
-        return word("state_quiet", running=running, limit=limit)
+        return word("state_quiet", running=show(float(told.state.running.max(initial=0.0)), "requests"), limit=limit)
     if _grows(told):
-        return word("state_grows", waiting=whole(_at_last(told)))
+        return word("state_grows", waiting=show(_at_last(told), "requests"))
     return word(
-        "state_waits", waiting=whole(most), mean=significant(told.summary.waiting), running=running, limit=limit
+        "state_waits",
+        waiting=show(most, "requests"),
+        mean=significant(told.summary.waiting),
+        running=running,
+        limit=limit,
     )
 
 
@@ -274,10 +278,11 @@ def theory(found: Expected, scenario: Scenario, plan: Plan) -> str:
     """What queue theory says before a run."""
     pct = pct_of(scenario)
     if not found.sure:
-        return word("theory_unsure", why=found.why)
+        return word("theory_unsure", why=found.why.strip().rstrip("."))
     if not isfinite(found.ttft_ms):
         return word("theory_over", rate=significant(found.rate), most=significant(found.most / (plan.replicas or 1)))
-    said = f"{_kept('ttft', pct, found.ttft_ms, scenario)}, {_kept('tpot', pct, found.tpot_ms, scenario)}"
+    told = {"ttft": found.ttft_ms, **({"tpot": found.tpot_ms} if scenario.osl > 1 else {})}
+    said = ", ".join(_kept(name, pct, value, scenario) for name, value in told.items())
     at = word("load_is", rate=significant(found.rate), replicas=show(float(plan.replicas or 0), "replicas"))
     verdict = word("theory_holds" if found.holds else "theory_not", pct=pct)
     return word("theory", verdict=verdict, said=f"{said}, at {at}")
