@@ -254,6 +254,7 @@ def test_the_share_row_holds_link_and_command() -> None:
     link, command = (block.value for block in at.main.code)
     scenario, traffic = asked(HOLDS)
     assert link.partition("&rate=")[2] == traffic_link(scenario, traffic).partition("&rate=")[2]
+    assert heading(opened(link.partition("?")[2])) == "Does it hold at P99? Press Run to simulate it.", "and it opens"
     words = shlex.split(command)
     assert words[:4] == ["python", "-m", "planner", "simulate"]
     assert link.endswith(words[4]), "what the command asks is what the link holds"
@@ -290,6 +291,17 @@ def test_a_failed_replica_is_told_with_and_without_a_spare() -> None:
     text = said(at)
     assert "start again" in text or "has to start again" in text
     assert "spare" in text
+
+
+def test_a_spare_can_be_added_where_a_failure_hurts() -> None:
+    at = simulated(
+        f"{HOLDS}&repair_s=20&fail_at_s=20".replace("fix_replicas=2", "fix_replicas=1").replace("rate=10", "rate=4")
+    )
+    at.button(key="_outage_run").click().run()
+    until(at, lambda page: "The only replica fails: " in said(page))
+    at.button(key="_outage_spare").click().run()
+    assert at.session_state["_current"].spare == 1
+    assert heading(at).startswith("Old answer.")
 
 
 def test_a_study_of_other_inputs_is_an_old_one() -> None:
