@@ -13,7 +13,7 @@ from planner.ledger import ledger_rows
 from planner.money import replica_dollars
 from planner.notes import notes
 from planner.plan import BINDS, CurvePoint, Plan, Plans
-from planner.promised import row_of
+from planner.promised import remarks, row_of
 from planner.provenance import assumptions, sources
 from planner.rows import Bounds, bounds, largest_sure, seats_of, speed_at
 from planner.setting import Setting, resolve
@@ -56,7 +56,7 @@ def plan_setting(setting: Setting) -> Plan:
         **_bands(setting, known, row),
         binds=BINDS[int(row.binds[0])],
         reason=row.reasons[int(row.reason[0])],
-        notes=notes(setting, row, curve),
+        notes=(*remarks(setting, known, row), *notes(setting, row, curve)),
         scenario=asked,
         curve=curve,
         ledger=ledger_rows(setting, known.clock, row.batch[:, None], float(row.tpot_ms[0]) / 1e3) if timed else (),
