@@ -15,7 +15,7 @@ EN: Final = {
     "constant": "even",
     "diurnal": "a day's swing",
     "closed": "fixed clients",
-    "rate": "Requests/s",
+    "rate": "Offered requests/s",
     "rate_own": "plan: {rate}",
     "rate_trace": "trace: {rate}",
     "requests": "Requests",
