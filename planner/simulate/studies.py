@@ -29,6 +29,12 @@ WIDENINGS: Final = 4
 WIDER: Final = 1.5
 """How many times as large (or as small) each of those is."""
 
+STEADY: Final = 10.0
+"""A run is long enough where so many times what all replicas hold arrive."""
+
+MOST_STEADY: Final = 30_000
+"""Requests up to which a run of a study is made that long."""
+
 SAME_SHARE: Final = 0.003
 """Difference in the share of good requests below which two ways are equal."""
 
@@ -80,6 +86,7 @@ class Knee:
         knee: the largest rate below the first that breaks the promise [1/s]; None where the smallest tried breaks it.
         broken: the first rate that breaks it [1/s]; None where none does.
         now: rate that was asked about [1/s]; replicas: how many serve it.
+        requests: of each run.
     """
 
     points: tuple[RatePoint, ...]
@@ -87,6 +94,7 @@ class Knee:
     broken: float | None
     now: float
     replicas: int
+    requests: int
 
     @property
     def at_knee(self) -> RatePoint | None:
@@ -120,6 +128,12 @@ def rate_of(requests: Requests) -> float | None:
     return (len(requests) - 1) / span if span > 0 else None
 
 
+def steady(traffic: Traffic, plan: Plan) -> Traffic:
+    """Traffic with as many requests as show a steady state at full batches, at least those asked for."""
+    held = (plan.replicas or 0) * (traffic.in_flight or max(plan.batch, 1))
+    return traffic.model_copy(update={"requests": max(traffic.requests, int(min(STEADY * held, MOST_STEADY)))})
+
+
 def knee(
     scenario: Scenario,
     traffic: Traffic,
@@ -130,7 +144,8 @@ def knee(
     """Goodput against rate, and the largest rate that keeps the promise; the same chances at every rate.
 
     Args:
-        scenario, traffic: as `simulate` takes them; the traffic's rate is one of those tried.
+        scenario, traffic: as `simulate` takes them; the traffic's rate is one of those tried, and there are at least as many
+            requests as show a steady state.
         requests: a trace, played faster and slower.
 
     Raises:
@@ -139,6 +154,7 @@ def knee(
     """
     open_only(traffic, requests)
     plan, watch = plan_of(scenario), Watch(on_progress, cancelled)
+    traffic = steady(traffic, plan)
     now = offered(scenario, traffic, plan)
     if requests is not None and traffic.rate is None:
         now = rate_of(requests) or now
@@ -157,7 +173,8 @@ def knee(
     _narrowed(found, tried)
     good, bad = _ends(found)
     points = tuple(RatePoint(rate, found[rate]) for rate in sorted(found))
-    return Knee(points, good, bad, now, plan.replicas or 0)
+    count = traffic.requests if requests is None else len(requests)
+    return Knee(points, good, bad, now, plan.replicas or 0, count)
 
 
 def _narrowed(found: dict[float, Summary], tried: Callable[[float], bool]) -> None:
@@ -233,7 +250,7 @@ def routing(
     on_progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Routing:
-    """The same requests under every router and under half, all and twice the limit of requests in flight.
+    """The same requests, as many as show a steady state, under every router and half, all and twice the limit in flight.
 
     One replica needs no router: its limits alone are compared.
 
@@ -243,6 +260,7 @@ def routing(
     """
     plan, watch = plan_of(scenario), Watch(on_progress, cancelled)
     offered(scenario, traffic, plan)
+    traffic = steady(traffic, plan)
     now = traffic.in_flight or max(plan.batch, 1)
     limits = tuple(sorted({max(now // 2, 1), now, 2 * now}))
     routers: tuple[str, ...] = ROUTERS if (plan.replicas or 1) > 1 else (traffic.router,)

@@ -23,7 +23,8 @@ def verdicts(told: Told) -> None:
     """Whether it holds, in words, and what that rests on."""
     pct = sentences.pct_of(told.asked.scenario)
     with st.container(horizontal=True, gap="small", key="traffic_verdicts"):
-        show.verdict(told.summary.meets_sla, word("verdict_holds", pct=pct), word("verdict_not", pct=pct))
+        holds = None if sentences.wanted(told) else told.summary.meets_sla
+        show.verdict(holds, word("verdict_holds", pct=pct), word("verdict_not", pct=pct), word("verdict_short"))
         if rests := sentences.rests(told):
             show.hint(rests)
     for remark in filter(None, (sentences.few(told), sentences.part_of_day(told))):

@@ -57,6 +57,8 @@ ZH: Final = {
     "trace_drop": "改回生成的请求",
     "old_badge": "旧结果",
     "verdict_holds": "P{pct} 满足 SLA",
+    "verdict_short": "时长不足，无法判断",
+    "run_more": "运行 {wanted} 个请求",
     "verdict_not": "P{pct} 不满足 SLA",
     "part_of_day": "The run sees {part} of a day of {period}: ask for more requests, or for a shorter day, to see its peak.",
     "tile_good": "满足 SLA 的请求",

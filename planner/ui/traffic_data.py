@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import isfinite, log, sqrt
 from typing import Final
 
@@ -152,7 +152,8 @@ def knee(found: Knee, scenario: Scenario, expected: Sequence[Expected]) -> Datas
     """Good tokens over rate, simulated and by theory, with the knee and the rate asked."""
     rate = [each.rate for each in found.points]
     good = [each.summary.good_tok_s * found.replicas for each in found.points]
-    theory = [(each.rate, each.rate * scenario.osl * each.share, charts.THEORY) for each in expected if each.sure]
+    sure = takewhile(lambda each: each.sure, expected)
+    theory = [(each.rate, each.rate * scenario.osl * each.share, charts.THEORY) for each in sure]
     near = {each.rate: each for each in expected}
     said = [
         (

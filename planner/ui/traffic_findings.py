@@ -34,14 +34,14 @@ def _now(found: Knee) -> str:
     return word("knee_now_over", now=asked, share=show(ratio - 1.0, "%"))
 
 
-def theory(expected: Sequence[Expected], replicas: int) -> str:
+def theory(expected: Sequence[Expected], found: Knee) -> str:
     """How to read the charts, and what the dashed line is; where it is not drawn, and why."""
     unsure = [each for each in expected if not each.sure]
-    said = [word("ratio_finding")]
+    said = [word("knee_each", requests=whole(found.requests)), word("ratio_finding")]
     if len(unsure) < len(expected):
-        said.append(word("knee_theory_many" if replicas > 1 else "knee_theory"))
+        said.append(word("knee_theory_many" if found.replicas > 1 else "knee_theory"))
     if unsure:
-        said.append(word("knee_unsure", why=unsure[-1].why or DASH))
+        said.append(word("knee_unsure", why=unsure[-1].why.strip().rstrip(".") or DASH))
     return " ".join(said)
 
 
@@ -106,7 +106,7 @@ def outage(found: Outage, scenario: Scenario) -> str:
     course = found.failed
     texts = {
         "which": word("outage_only") if course.replicas == 1 else word("outage_of", replicas=whole(course.replicas)),
-        "width": show(found.width_s, "s"), "pct": pct_of(scenario),
+        "width": f"{found.width_s:g} s", "pct": pct_of(scenario),
         "worst": _worst(course), "calm": _worst(found.healthy), "sla": promised("ttft", scenario),
         "restarted": _restarted(course),
     }  # fmt: skip

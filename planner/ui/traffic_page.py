@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from html import escape
 from typing import Any, Final
@@ -169,6 +170,13 @@ def _start(asked: Subject) -> None:
         begun.job.wait(SOON_SECONDS)
 
 
+def _start_longer(asked: Subject, requests: int) -> None:
+    """Ask for more requests, and begin."""
+    traffic_inputs.choose(requests=requests)
+    traffic = asked.asked.traffic.model_copy(update={"requests": requests})
+    _start(replace(asked, asked=replace(asked.asked, traffic=traffic)))
+
+
 def _progress(view: View) -> None:
     """One look at the run. The bar is always there, unseen while nothing runs, so that nothing jumps."""
     if view.state != "running" or view.job is None:
@@ -205,6 +213,11 @@ def _answer(told: Told, asked: Subject) -> None:
     show.answer(sentences.headline(told))
     show_plan(told.asked.scenario)
     traffic_blocks.verdicts(told)
+    if wanted := sentences.wanted(told):
+        st.button(
+            word("run_more", wanted=whole(wanted)), key="_traffic_more_requests", icon=":material/play_arrow:",
+            on_click=_start_longer, args=(asked, wanted),
+        )  # fmt: skip
     _advice(told, traffic_studies.known_knee(asked.asked))
     if tail := sentences.tail(told):
         promised = traffic_inputs.address(told.asked.scenario.with_(sla_pct=sentences.TAIL), told.asked.traffic)

@@ -10,6 +10,7 @@ from planner.plan import Plan
 from planner.simulate.expected import Expected
 from planner.simulate.studies import Knee, carried
 from planner.simulate.summary import Spread, Summary
+from planner.simulate.traffic import MOST_REQUESTS
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 from planner.specs.spelling import decimal
@@ -45,7 +46,7 @@ def share(value: float) -> str:
     """A share in percent with one decimal, never rounded up to all."""
     if value >= 1.0:
         return "100\u00a0%"
-    return f"{min(int(1000 * value) / 10, 99.9):g}\u00a0%"
+    return f"{min(int(1000 * value + 1e-6) / 10, 99.9):g}\u00a0%"
 
 
 def bound(text: str) -> str:
@@ -57,13 +58,18 @@ def headline(told: Told) -> str:
     """Whether it holds, by how much, at what load; where it does not, by how much and what to do."""
     scenario, summary = told.asked.scenario, told.summary
     pct, load = pct_of(scenario), _load(told)
-    if summary.meets_sla:
-        ttft, tpot = (
-            _kept("ttft", pct, summary.ttft.at_pct, scenario),
-            _kept("tpot", pct, summary.tpot.at_pct, scenario),
-        )
-        return bound(word("holds", pct=pct, share=share(summary.share_good), ttft=ttft, tpot=tpot, load=load))
-    return bound(word("holds_not", pct=pct, broken=broken(summary, scenario), load=load))
+    if not summary.meets_sla:
+        return bound(word("holds_not", pct=pct, broken=broken(summary, scenario), load=load))
+    times = _times(summary, scenario, pct, "at_pct")
+    if wanted(told):
+        return bound(word("holds_short", pct=pct, span=show(told.last, "s"), times=times, load=load))
+    return bound(word("holds", pct=pct, share=share(summary.share_good), times=times, load=load))
+
+
+def _times(summary: Summary, scenario: Scenario, pct: str, at: str) -> str:
+    """Times that keep their SLA; requests of one token have no TPOT."""
+    found = {name: getattr(spread, at) for name, spread, _ in _judged(summary, scenario)}
+    return ", ".join(_kept(name, pct, value, scenario) for name, value in found.items() if value is not None)
 
 
 def _load(told: Told) -> str:
@@ -182,8 +188,7 @@ def tail(told: Told) -> str:
     late = [each for each, spread, limit in _judged(summary, scenario) if (spread.p99 or 0.0) > limit]
     if late or summary.served < summary.requests:
         return word("p99_not", broken=broken(summary, scenario, TAIL))
-    times = {name: _kept(name, "99", spread.p99, scenario) for name, spread, _ in _judged(summary, scenario)}
-    return word("p99_holds", **times)
+    return word("p99_holds", times=_times(summary, scenario, "99", "p99"))
 
 
 def rests(told: Told) -> str:
@@ -203,17 +208,27 @@ def part_of_day(told: Told) -> str:
     return word("part_of_day", part=show(told.last / traffic.period_s, "%"), period=show(traffic.period_s, "s"))
 
 
+def wanted(told: Told) -> int:
+    """Requests that a run needs to show a steady state, where it has fewer and yet seems to hold; else 0."""
+    summary = told.summary
+    needed = STEADY * (summary.running + summary.waiting)
+    if (
+        told.asked.trace
+        or told.asked.traffic.arrival == "closed"
+        or not summary.meets_sla
+        or summary.requests >= needed
+    ):
+        return 0
+    return min(1000 * -int(-needed // 1000), MOST_REQUESTS)
+
+
 def few(told: Told) -> str:
-    """That a run is too short to show a steady state; empty where it is not, and for traces."""
-    summary, traffic = told.summary, told.asked.traffic
-    inside = summary.running + summary.waiting
-    wanted = STEADY * inside
-    if told.asked.trace or traffic.requests >= wanted or not summary.meets_sla:
+    """That a run is too short to show a steady state; empty where it is not."""
+    count, summary = wanted(told), told.summary
+    if not count:
         return ""
-    rounded = 1000 * -int(-wanted // 1000)
-    return word(
-        "few", requests=whole(summary.requests), span=show(told.last, "s"), inside=whole(inside), wanted=whole(rounded)
-    )
+    inside = whole(summary.running + summary.waiting)
+    return word("few", requests=whole(summary.requests), span=show(told.last, "s"), inside=inside, wanted=whole(count))
 
 
 def done_line(told: Told) -> str:
@@ -234,11 +249,15 @@ def state(told: Told) -> str:
     most, limit = float(waiting.max()) if len(waiting) else 0.0, whole(told.limit * told.replicas)
     running = whole(float(told.state.running.max())) if len(waiting) else DASH
     if most < 1:
-        return word("state_quiet", running=running, limit=limit)
+        return word("state_quiet", running=show(float(told.state.running.max(initial=0.0)), "requests"), limit=limit)
     if _grows(told):
-        return word("state_grows", waiting=whole(_at_last(told)))
+        return word("state_grows", waiting=show(_at_last(told), "requests"))
     return word(
-        "state_waits", waiting=whole(most), mean=significant(told.summary.waiting), running=running, limit=limit
+        "state_waits",
+        waiting=show(most, "requests"),
+        mean=significant(told.summary.waiting),
+        running=running,
+        limit=limit,
     )
 
 
@@ -259,10 +278,11 @@ def theory(found: Expected, scenario: Scenario, plan: Plan) -> str:
     """What queue theory says before a run."""
     pct = pct_of(scenario)
     if not found.sure:
-        return word("theory_unsure", why=found.why)
+        return word("theory_unsure", why=found.why.strip().rstrip("."))
     if not isfinite(found.ttft_ms):
         return word("theory_over", rate=significant(found.rate), most=significant(found.most / (plan.replicas or 1)))
-    said = f"{_kept('ttft', pct, found.ttft_ms, scenario)}, {_kept('tpot', pct, found.tpot_ms, scenario)}"
+    told = {"ttft": found.ttft_ms, **({"tpot": found.tpot_ms} if scenario.osl > 1 else {})}
+    said = ", ".join(_kept(name, pct, value, scenario) for name, value in told.items())
     at = word("load_is", rate=significant(found.rate), replicas=show(float(plan.replicas or 0), "replicas"))
     verdict = word("theory_holds" if found.holds else "theory_not", pct=pct)
     return word("theory", verdict=verdict, said=f"{said}, at {at}")

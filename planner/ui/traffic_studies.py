@@ -18,7 +18,7 @@ from planner.single import plan_of
 from planner.ui import show, state, traffic_charts, traffic_data, traffic_inputs, traffic_tasks
 from planner.ui import traffic_findings as findings
 from planner.ui.marks import draw as chart
-from planner.ui.optimise_run import Desk, View, shelf
+from planner.ui.optimise_run import Desk, View
 from planner.ui.theme import mode
 from planner.ui.traffic_tasks import Asked, Studied, Subject
 from planner.ui.traffic_words import word
@@ -51,8 +51,9 @@ OUTAGE: Final = Study("outage", traffic_tasks.outage, ":material/power_off:")
 
 def known_knee(asked: Asked) -> Knee | None:
     """The knee of what is asked, where it was looked for. Nothing begins with it."""
-    studied: Studied | None = shelf().get((KNEE.desk.name, asked))
-    return None if studied is None or not isinstance(studied.found, Knee) else studied.found
+    view = KNEE.desk.view(asked)
+    studied: Studied | None = view.value if view.state == "done" else None
+    return studied.found if studied is not None and isinstance(studied.found, Knee) else None
 
 
 def draw(asked: Subject, plan: Plan) -> None:
@@ -136,7 +137,7 @@ def _knee(found: Knee, asked: Asked, _: bool) -> None:
         with st.container(key="knee_ratio", gap=None):
             st.subheader(word("knee_ratio"), anchor=False)
             chart(traffic_charts.ratio(mode()), traffic_data.ratio(found, scenario), word("ratio_alt"))
-    st.caption(show.plain(findings.theory(theory, found.replicas)))
+    st.caption(show.plain(findings.theory(theory, found)))
     table = traffic_data.knee_table(found, scenario)
     formats = dict.fromkeys(table.column_names[:-1], "%.4g")
     show.behind(word("table"), "_knee_table", lambda: show.table(table, word("knee"), {**formats}, TABLE_PIXELS))

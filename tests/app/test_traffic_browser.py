@@ -14,8 +14,8 @@ from tests.app.test_plan_browser import answer, query
 
 pytestmark = [pytest.mark.browser, pytest.mark.alone]
 
-LINK = "traffic?weights=fp8&tp=4&fix_replicas=2&osl=64&sla_pct=99&sla_ttft_ms=500&rate=10&requests=1500"
-LONG = LINK.replace("requests=1500", "requests=400000")
+LINK = "traffic?weights=fp8&tp=4&fix_replicas=2&osl=64&sla_pct=99&sla_ttft_ms=500&rate=10&requests=800&in_flight=24"
+LONG = LINK.replace("requests=800", "requests=400000")
 BROKEN = b"time_s,input_tokens,output_tokens\n0,1200,150\nnoon,950,210\n"
 SOUND = b"time_s,input_tokens,output_tokens\n" + b"".join(b"%.1f,900,40\n" % (each / 10) for each in range(300))
 ANSWERED = re.compile("^(Holds|Does not hold) at P99: ")
@@ -42,7 +42,7 @@ def test_from_a_link_to_an_answer_and_its_studies(open_page: OpenPage, remark: C
     assert answer(page) == "Does it hold at P99? Press Run to simulate it."
     began = time.monotonic()
     said = answer(run(page))
-    remark(f"traffic page: 1,500 requests from press to rest in {1e3 * (time.monotonic() - began):.0f} ms")
+    remark(f"traffic page: 800 requests from press to rest in {1e3 * (time.monotonic() - began):.0f} ms")
     expect(page.get_by_text("requests have their first token within")).to_be_visible()
     assert query(page)["rate"] == ["10"]
 
@@ -59,7 +59,7 @@ def test_from_a_link_to_an_answer_and_its_studies(open_page: OpenPage, remark: C
     page.get_by_role("link", name="Traffic").click()
     harness.settle(page, charts=9)
     assert answer(page) == said, "inputs and answers are kept while another page is shown"
-    assert query(page)["requests"] == ["1500"]
+    assert query(page)["requests"] == ["800"]
 
 
 def test_progress_and_cancel(open_page: OpenPage) -> None:

@@ -37,7 +37,6 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
     made, shelf = Workshop(0), optimise_run.Shelf()
     monkeypatch.setattr(optimise_run, "workshop", lambda: made)
     monkeypatch.setattr(optimise_run, "shelf", lambda: shelf)
-    monkeypatch.setattr("planner.ui.traffic_studies.shelf", lambda: shelf)
     yield made
     made.close()
 
@@ -255,6 +254,7 @@ def test_the_share_row_holds_link_and_command() -> None:
     link, command = (block.value for block in at.main.code)
     scenario, traffic = asked(HOLDS)
     assert link.partition("&rate=")[2] == traffic_link(scenario, traffic).partition("&rate=")[2]
+    assert heading(opened(link.partition("?")[2])) == "Does it hold at P99? Press Run to simulate it.", "and it opens"
     words = shlex.split(command)
     assert words[:4] == ["python", "-m", "planner", "simulate"]
     assert link.endswith(words[4]), "what the command asks is what the link holds"
@@ -269,7 +269,6 @@ def test_the_knee_is_found_on_demand_and_the_answer_speaks_of_it() -> None:
     at.button(key="_knee_run").click().run()
     until(at, lambda page: "Holds up to" in said(page))
     assert len(at.get("vega_lite_chart")) == charts + 2
-    at.run()
     assert re.search(r"It holds up to [\d.]+ requests/s; \d+ replicas would carry 200\.", html(at))
 
 
@@ -294,6 +293,17 @@ def test_a_failed_replica_is_told_with_and_without_a_spare() -> None:
     assert "spare" in text
 
 
+def test_a_spare_can_be_added_where_a_failure_hurts() -> None:
+    at = simulated(
+        f"{HOLDS}&repair_s=20&fail_at_s=20".replace("fix_replicas=2", "fix_replicas=1").replace("rate=10", "rate=4")
+    )
+    at.button(key="_outage_run").click().run()
+    until(at, lambda page: "The only replica fails: " in said(page))
+    at.button(key="_outage_spare").click().run()
+    assert at.session_state["_current"].spare == 1
+    assert heading(at).startswith("Old answer.")
+
+
 def test_a_study_of_other_inputs_is_an_old_one() -> None:
     at = opened(HOLDS)
     at.button(key="_knee_run").click().run()
@@ -301,6 +311,24 @@ def test_a_study_of_other_inputs_is_an_old_one() -> None:
     at.number_input(key="_traffic_requests").set_value(601).run()
     assert "Old answer" in said(at)
     assert [button for button in at.button if button.key == "_knee_run"]
+
+
+def test_a_run_that_is_too_short_says_so_and_offers_a_longer_one() -> None:
+    """200 requests/s that stay some seconds: hundreds are inside at a time, so 300 requests show a start only."""
+    at = (
+        opened("weights=fp8&tp=4&qps=200&sla_pct=99&sla_ttft_ms=500&requests=300")
+        .button(key="_traffic_run")
+        .click()
+        .run()
+    )
+    until(at, lambda page: heading(page).startswith("Too short to tell. "))
+    (more,) = [button for button in at.button if button.key == "_traffic_more_requests"]
+    count = int(re.sub(r"\D", "", more.label))
+    assert count >= 1000
+    at = more.click().run()
+    assert at.query_params["requests"] in (str(count), [str(count)])
+    until(at, lambda page: heading(page) != "Simulating.")
+    assert at.number_input(key="_traffic_requests").value == count
 
 
 def test_a_load_test_names_its_clients_and_has_no_knee() -> None:

@@ -14,7 +14,7 @@ from planner.simulate.expected import beyond, expected
 from planner.simulate.outage import outage
 from planner.simulate.requests import requests
 from planner.simulate.run import simulate
-from planner.simulate.studies import Knee, RatePoint, Routing, Way, carried, knee, rate_of, routing
+from planner.simulate.studies import Knee, RatePoint, Routing, Way, carried, knee, rate_of, routing, steady
 from planner.simulate.summary import Spread
 from planner.simulate.traffic import ROUTERS, Traffic
 from planner.single import plan_of
@@ -32,7 +32,8 @@ def found() -> Knee:
 
 def test_the_knee_lies_between_a_rate_that_holds_and_one_that_does_not(found: Knee) -> None:
     assert [each.rate for each in found.points] == sorted(each.rate for each in found.points)
-    at = {each.rate: simulate(TWO, FEW.model_copy(update={"rate": each.rate})).summary for each in found.points}
+    traffic = steady(FEW, plan_of(TWO))
+    at = {each.rate: simulate(TWO, traffic.model_copy(update={"rate": each.rate})).summary for each in found.points}
     assert all(at[each.rate] == each.summary for each in found.points), "each point is a run of that rate"
     assert at[found.knee].meets_sla
     assert not at[found.broken].meets_sla
@@ -56,6 +57,15 @@ def test_below_the_knee_all_that_is_offered_is_good(found: Knee) -> None:
 def test_what_full_batches_carry_is_throughput_over_output() -> None:
     plan = plan_of(TWO)
     assert carried(plan, 32.0) == pytest.approx(plan.output_tok_s * 2 / 32)
+
+
+def test_a_study_has_ten_times_the_requests_that_all_replicas_hold() -> None:
+    """2 replicas of 8 in flight hold 16: 160; more where more are asked for; at most 30,000 of its own accord."""
+    plan = plan_of(TWO.with_(at_batch=8))
+    assert steady(Traffic(requests=40), plan).requests == 160
+    assert steady(Traffic(requests=500), plan).requests == 500
+    assert steady(Traffic(requests=40, in_flight=2), plan).requests == 40
+    assert steady(Traffic(requests=40, in_flight=100_000), plan).requests == 30_000
 
 
 def test_a_promise_that_nothing_keeps_has_no_knee_and_one_that_all_keep_no_end() -> None:
@@ -198,7 +208,7 @@ def test_what_theory_does_not_cover_is_named(changed: dict, why: str) -> None:
 def test_points_of_a_knee_are_found_again() -> None:
     summary = simulate(ONE, Traffic(requests=20)).summary
     points = tuple(RatePoint(rate, summary) for rate in (1.0, 2.0, 3.0))
-    found = Knee(points, 2.0, 3.0, 1.5, 1)
+    found = Knee(points, 2.0, 3.0, 1.5, 1, 20)
     assert found.at_knee == points[1]
     assert found.at_broken == points[2]
-    assert Knee(points, None, None, 1.5, 1).at_knee is None
+    assert Knee(points, None, None, 1.5, 1, 20).at_knee is None

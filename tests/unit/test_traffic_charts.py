@@ -125,6 +125,9 @@ def test_theory_is_drawn_where_it_is_sure_only() -> None:
     unsure = expected(scenario, Traffic(arrival="gamma"), plan_of(scenario), [5.0])
     assert [row["series"] for row in data.knee(found, scenario, sure)["lines"].to_pylist()].count(charts.THEORY) == 1
     assert charts.THEORY not in [row["series"] for row in data.knee(found, scenario, unsure)["lines"].to_pylist()]
+    mixed = (*sure, *unsure, *sure)
+    drawn = [row["series"] for row in data.knee(found, scenario, mixed)["lines"].to_pylist()]
+    assert drawn.count(charts.THEORY) == 1, "the line ends where it is not sure: nothing is drawn across a gap"
 
 
 def test_the_limit_is_drawn_where_requests_come_near_it() -> None:
