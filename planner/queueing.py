@@ -166,7 +166,7 @@ def _tails(of: Station, rate: float, pct: float, met: Sample) -> Tails:
     sla_ttft, sla_tpot = of.setting.scenario.sla_ttft_ms / 1e3, promised_tpot(of.setting)
     ttft, tpot = met.first(), met.tpot
     first, token = float(np.quantile(ttft, pct)), float(np.quantile(tpot, pct))
-    why = _doubt(of, rate, pct, met, first)
+    why = _doubt(of, rate, pct * 100.0, met, first)
     return Tails(
         rate=rate,
         saturation=of.saturation,
@@ -205,6 +205,15 @@ MOST_LOAD = 0.9
 TTFT_OFF, TPOT_OFF, SHARE_OFF = 0.05, 0.03, 0.05
 """How far times may be off where theory holds, and how far the share of kept promises may then be."""
 
+READING_OFF = 0.5
+"""What prompts add to the error of TPOT: so many times the share of time that they take, over the root of a request's steps."""
+
+UNEVEN_ROOM = 4.0
+"""Largest prompts, about, that a step must have room for where their lengths vary."""
+
+HELD = 0.8
+"""Share of the cache's seats up to which requests of uneven length do not push each other out."""
+
 
 def _doubt(of: Station, rate: float, pct: float, met: Sample, first: float) -> str:
     """Why theory is not known to hold; empty where it is."""
@@ -213,20 +222,53 @@ def _doubt(of: Station, rate: float, pct: float, met: Sample, first: float) -> s
         return "Pipelines, drafts and engines that read prompts first are simulated, not worked out."
     if rate > MOST_LOAD * of.saturation:
         return "Above 90 % of saturation queues are long and slow to settle."
+    return _length_doubt(of, pct, met) or _seat_doubt(of, pct, met, first) or _promise_doubt(of, met)
+
+
+def _length_doubt(of: Station, pct: float, met: Sample) -> str:
+    """Whether lengths of prompts and outputs are beyond what the chain of prompts sees."""
+    steps, chunk = of.steps, of.setting.scenario.chunk
+    if steps.part > 0.0 and 0 < chunk < min(of.setting.prompt.tokens, of.setting.token_budget):
+        return "Prompts in chunks smaller than the token budget are read side by side, which only a simulation follows."
+    uneven = of.isl_cv > 0.0 and steps.part > 0.0
+    if uneven and (of.known.clock.placed.layout.dp[0, 0] > 1.0 or _room(of, met) < UNEVEN_ROOM * (1.0 + of.isl_cv)):
+        return "Prompts of uneven length, some longer than a step's budget, hold each other up."
+    held = HELD * float(of.known.space.held[0, 0])
+    if max(of.isl_cv, of.osl_cv) > 0.0 and float(met.chain.quantile(pct / 100.0)) > held:
+        return "Requests of uneven length fill the cache and push each other out."
+    return ""
+
+
+def _room(of: Station, met: Sample) -> float:
+    """Prompts that a step has room for beside the mean batch."""
+    return float(of.steps.room(np.array([of.deciding(np.array([met.chain.mean]))[0]]))[0])
+
+
+def _promise_doubt(of: Station, met: Sample) -> str:
+    """Whether a small error of a time changes how many requests keep the promise."""
+    asked = of.setting.scenario
     sla_ttft, sla_tpot = asked.sla_ttft_ms / 1e3, promised_tpot(of.setting)
     kept = _share(met.first(), met.tpot, sla_ttft, sla_tpot)
+    off = TPOT_OFF + READING_OFF * met.reading / float(np.sqrt(max(of.decoding, 1.0)))
     for up in (1.0, -1.0):
-        other = _share(met.first() * (1.0 + up * TTFT_OFF), met.tpot * (1.0 + up * TPOT_OFF), sla_ttft, sla_tpot)
+        other = _share(met.first() * (1.0 + up * TTFT_OFF), met.tpot * (1.0 + up * off), sla_ttft, sla_tpot)
         if abs(other - kept) > SHARE_OFF:
             return "The promise lies where requests crowd: a few percent of time decide on many of them."
-    return _seat_doubt(pct, met, first)
+    return ""
 
 
-def _seat_doubt(pct: float, met: Sample, first: float) -> str:
+FEW_WAIT = 0.2
+"""Waiting for a seat counts from this share of what the percentile leaves out on."""
+
+
+def _seat_doubt(of: Station, pct: float, met: Sample, first: float) -> str:
     """Whether the percentile hinges on who waits for a seat."""
+    waits, some = met.chain.waits, FEW_WAIT * (1.0 - pct / 100.0)
+    if waits > some and (of.osl_cv > 0.0 or (of.steps.part > 0.0 and _room(of, met) < 2.0)):
+        return "Seats are short while lengths vary or prompts fill whole steps: who waits is only simulated."
     low, high = (first / 1.25, first * 1.25)
     for times in (0.4, 2.0):
-        other = float(np.quantile(met.first(min(met.chain.waits * times, 1.0)), pct))
+        other = float(np.quantile(met.first(min(waits * times, 1.0)), pct / 100.0))
         if not low <= other <= high:
             return "About as many requests wait for a seat as the percentile leaves out: it hinges on a few."
     return ""

@@ -177,6 +177,7 @@ class Sample:
     Attributes:
         chain: running requests; ttft, tpot: of each request, its wait for a seat left out of the first [s].
         seat: wait for a seat of a request if it has to [s]; place: how full each finds the replica, 0 to 1.
+        reading: share of the time that goes into prompts.
     """
 
     chain: Chain
@@ -184,6 +185,7 @@ class Sample:
     tpot: Grid
     seat: Grid
     place: Grid
+    reading: float
 
     def first(self, waits: float | None = None) -> Grid:
         """TTFT of each request when a share of them waits for a seat (None: the chain's) [s]."""
@@ -209,7 +211,8 @@ def sample(of: Station, rate: float) -> Sample | None:
         float(wait_shape(of.osl_cv)), 5
     )
     ttft = _fronts(of, sizes) + _pool_wait(of, rate) + met.seconds
-    return Sample(found, ttft, taken / of.steps.tokens, seat, place)
+    reading = float(np.mean(rate * pace.prompt / of.steps.stages)) if of.steps.part > 0.0 else 0.0
+    return Sample(found, ttft, taken / of.steps.tokens, seat, place, min(reading, 1.0))
 
 
 def _pool_servers(of: Station, rate: float) -> tuple[float, float]:
@@ -217,10 +220,12 @@ def _pool_servers(of: Station, rate: float) -> tuple[float, float]:
     pool, asked = of.setting.pool, of.setting.scenario
     if pool is None:
         return 1.0, 0.0
-    replicas = float(asked.fix_replicas or asked.decode_workers or 1)
+    replicas = asked.fix_replicas or asked.decode_workers
+    offered = asked.qps if replicas is None and asked.qps > 0.0 else rate * (replicas or 1)
+    planned = asked.qps if asked.qps > 0.0 else of.saturation * (replicas or 1)
+    workers = asked.prefill_workers or np.ceil(planned * pool.busy / asked.load)
     ranks = float(pool.at.dp[0, 0])
-    workers = asked.prefill_workers or np.ceil(rate * replicas * pool.busy / asked.load)
-    return max(float(workers), 1.0) * ranks, rate * replicas * pool.busy * ranks
+    return max(float(workers), 1.0) * ranks, offered * pool.busy * ranks
 
 
 def _pool_load(of: Station, rate: float) -> float:
