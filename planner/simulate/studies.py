@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from planner.errors import Fault, InputError
@@ -27,6 +28,12 @@ WIDENINGS: Final = 4
 
 WIDER: Final = 1.5
 """How many times as large (or as small) each of those is."""
+
+SAME_SHARE: Final = 0.003
+"""Difference in the share of good requests below which two ways are equal."""
+
+SAME_TIME: Final = 0.02
+"""Difference in TTFT, as a share of it, below which they are."""
 
 PARTS: Final = 1000
 """Parts of a run in which progress is told."""
@@ -188,20 +195,35 @@ class Routing:
     """The same requests under several routers and limits.
 
     Attributes:
-        ways: each router under each limit; limits: rising; now: limit that was asked about.
+        ways: each router under each limit; limits: rising; router, now: router and limit that were asked about.
         replicas: how many there were; sharing: whether requests shared anything that affinity goes by.
     """
 
     ways: tuple[Way, ...]
     limits: tuple[int, ...]
+    router: Router
     now: int
     replicas: int
     sharing: bool
 
     @property
     def best(self) -> Way:
-        """The way that most requests find good; of equals, the one with the shorter TTFT at the promise."""
-        return min(self.ways, key=lambda way: (-round(way.summary.share_good, 4), way.summary.ttft.at_pct or 0.0))
+        """The way that most requests find good, then the one with the shortest TTFT; of equals the one nearest to what is set."""
+        good = max(way.summary.share_good for way in self.ways)
+        fine = [way for way in self.ways if way.summary.share_good >= good - SAME_SHARE]
+        first = min(_first(way) for way in fine)
+        quick = [way for way in fine if _first(way) <= first * (1.0 + SAME_TIME)]
+        return min(quick, key=lambda way: (way.router != self.router, way.limit != self.now, _first(way)))
+
+    @property
+    def as_set(self) -> Way:
+        """The way that is set now."""
+        return next(way for way in self.ways if (way.router, way.limit) == (self.router, self.now))
+
+
+def _first(way: Way) -> float:
+    """TTFT at the promise [ms]; endless where nothing is served."""
+    return inf if way.summary.ttft.at_pct is None else way.summary.ttft.at_pct
 
 
 def routing(
@@ -231,4 +253,4 @@ def routing(
         run = watch.run(at, len(asked), scenario, here, requests)
         ways.append(Way(here.router, limit, run.summary))
         sharing = run.outcome.requests.sharing
-    return Routing(tuple(ways), limits, now, plan.replicas or 1, sharing)
+    return Routing(tuple(ways), limits, traffic.router, now, plan.replicas or 1, sharing)
