@@ -129,6 +129,9 @@ def replicas_at(
     return None if most <= 0.0 else max(1, int(np.ceil(qps / most * (1.0 - 1e-12))))
 
 
+EXACT = 1e-12
+"""Probabilities that differ by less are equal."""
+
 MOST_SPARES = 10_000
 """Spare replicas beyond which none are looked for."""
 
@@ -146,7 +149,7 @@ def spares_for(replicas: int, availability: float, failure_per_hour: float, repa
     """
     down = failure_per_hour * repair_hours / (1.0 + failure_per_hour * repair_hours)
     spares = np.arange(MOST_SPARES + 1.0)
-    enough = bdtr(spares, (replicas + spares).astype(np.int64), down) >= availability
+    enough = bdtr(spares, (replicas + spares).astype(np.int64), down) >= availability - EXACT
     return int(np.argmax(enough)) if enough.any() else None
 
 

@@ -153,7 +153,9 @@ def test_the_batch_of_a_residence_varies_by_two_thirds_of_its_mean():
     """M/D/∞ averaged over one residence: variance 2/3 of the mean."""
     still = np.full(REQUESTS, 1.0)
     pace = Pace(still, still * 1e-6, still * 0.0, still * 0.0, np.array([0.0, 1.0]), np.ones(2))
-    seconds = token_seconds(pace, poisson(60.0, 0), still * 60.0, 1.0, stay(0.0, still), 1e9, 0.0 * still, 0.0 * still, 0.0)
+    seconds = token_seconds(
+        pace, poisson(60.0, 0), still * 60.0, 1.0, stay(0.0, still), 1e9, 0.0 * still, 0.0 * still, 0.0
+    )
     batch = (seconds - 1.0) / 1e-6
     assert batch.mean() == pytest.approx(61.0, rel=5e-3)
     assert batch.var() == pytest.approx(40.0, rel=0.05)
