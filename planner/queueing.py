@@ -65,7 +65,7 @@ def tails(
         pct: percentile of the promise [%].
         isl_cv, osl_cv: standard deviation over mean of prompt and output lengths (lognormal).
     """
-    return _at(station(setting, known, max(batch, 1.0), isl_cv, osl_cv), rate, pct)
+    return at_rate(station(setting, known, max(batch, 1.0), isl_cv, osl_cv), rate, pct)
 
 
 def curve(
@@ -80,7 +80,7 @@ def curve(
 ) -> tuple[Tails, ...]:
     """The same at several rates."""
     of = station(setting, known, max(batch, 1.0), isl_cv, osl_cv)
-    return tuple(_at(of, rate, pct) for rate in rates)
+    return tuple(at_rate(of, rate, pct) for rate in rates)
 
 
 HALVINGS = 11
@@ -102,11 +102,11 @@ def largest_rate(
     """
     of = station(setting, known, max(batch, 1.0), isl_cv, osl_cv)
     low, high = of.saturation / 2.0**HALVINGS, of.saturation
-    if not _at(of, low, pct).holds:
+    if not at_rate(of, low, pct).holds:
         return 0.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if _at(of, middle, pct).holds else (low, middle)
+        low, high = (middle, high) if at_rate(of, middle, pct).holds else (low, middle)
     return low
 
 
@@ -158,8 +158,8 @@ def in_flight_limit(known: Bounds) -> int:
     return int(known.limits.largest[0, 0])
 
 
-def _at(of: Station, rate: float, pct: float) -> Tails:
-    """A replica whose steps are known, at one rate."""
+def at_rate(of: Station, rate: float, pct: float) -> Tails:
+    """What requests see at a replica whose steps are known, when so many arrive a second; `pct` in %."""
     met = sample(of, rate)
     return _overloaded(of, rate) if met is None else _tails(of, rate, pct / 100.0, met)
 
@@ -214,6 +214,9 @@ READING_OFF = 0.5
 UNEVEN_ROOM = 4.0
 """Largest prompts, about, that a step must have room for where their lengths vary."""
 
+MOST_READING = 0.5
+"""Share of the time that goes into prompts up to which attention ranks are taken to read side by side."""
+
 HELD = 0.8
 """Share of the cache's seats up to which requests of uneven length do not push each other out."""
 
@@ -233,8 +236,11 @@ def _length_doubt(of: Station, pct: float, met: Sample) -> str:
     steps, chunk = of.steps, of.setting.scenario.chunk
     if steps.part > 0.0 and 0 < chunk < min(of.setting.prompt.tokens, of.setting.token_budget):
         return "Prompts in chunks smaller than the token budget are read side by side, which only a simulation follows."
+    ranks = float(of.known.clock.placed.layout.dp[0, 0])
+    if ranks > 1.0 and met.reading > MOST_READING:
+        return "Attention ranks that read prompts much of the time wait for each other, as only a simulation follows."
     uneven = of.isl_cv > 0.0 and steps.part > 0.0
-    if uneven and (of.known.clock.placed.layout.dp[0, 0] > 1.0 or _room(of, met) < UNEVEN_ROOM * (1.0 + of.isl_cv)):
+    if uneven and (ranks > 1.0 or _room(of, met) < UNEVEN_ROOM * (1.0 + of.isl_cv)):
         return "Prompts of uneven length, some longer than a step's budget, hold each other up."
     held = HELD * float(of.known.space.held[0, 0])
     if max(of.isl_cv, of.osl_cv) > 0.0 and float(met.chain.quantile(pct / 100.0)) > held:

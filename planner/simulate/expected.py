@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.plan import Plan
-from planner.queueing import Tails, at_rate, replica
+from planner.queueing import Tails, at_rate
 from planner.rows import bounds
 from planner.setting import resolve
 from planner.simulate.traffic import Traffic
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
+from planner.station import station
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def expected(
     asked, setting = scenario, resolve(scenario)
     known = bounds(setting, layout(asked.tp, asked.pp, asked.dp, asked.ep, asked.cp, asked.dcp).tall)
     limit = float(traffic.in_flight or plan.batch)
-    of = replica(setting, known, limit, traffic.isl_cv, traffic.osl_cv)
+    of = station(setting, known, limit, traffic.isl_cv, traffic.osl_cv)
     why = beyond(traffic, given=given)
     return tuple(_of_all(at_rate(of, rate / count, asked.sla_pct), rate, count, why) for rate in rates)
 

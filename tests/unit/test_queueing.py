@@ -140,7 +140,7 @@ def test_replicas_share_the_rate():
 
 
 def test_a_gateway_lets_in_what_keeps_the_promise():
-    setting, known = known_of(sla_tpot_ms=20.0)
+    _, known = known_of(sla_tpot_ms=20.0)
     limit = in_flight_limit(known)
     slow = decode.tpot(known.clock, np.array([[limit, limit + 1.0]]))[0][0]
     assert slow[0] <= 0.020 < slow[1]
