@@ -208,13 +208,13 @@ MOST_LOAD = 0.9
 TTFT_OFF, TPOT_OFF, SHARE_OFF = 0.05, 0.03, 0.05
 """How far times may be off where theory holds, and how far the share of kept promises may then be."""
 
-READING_OFF = 0.5
+READING_OFF = 1.0
 """What prompts add to the error of TPOT: so many times the share of time that they take, over the root of a request's steps."""
 
 UNEVEN_ROOM = 4.0
 """Largest prompts, about, that a step must have room for where their lengths vary."""
 
-MOST_READING = 0.5
+MOST_READING = 0.25
 """Share of the time that goes into prompts up to which attention ranks are taken to read side by side."""
 
 HELD = 0.8
