@@ -11,13 +11,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from planner.plan import Plans
-from planner.queueing import Tails, largest_rate, tails
+from planner.plan import Note, Plans
+from planner.queueing import Tails, largest_rate, saturation, tails
 from planner.rows import LATE, Bounds, bounds
 from planner.setting import Setting, resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
-from planner.tabulate import table
+from planner.tabulate import is_fixed, table
+from planner.units import show
 
 MEDIAN = 50.0
 """The percentile at which plans are judged on means."""
@@ -55,7 +56,8 @@ def queue(setting: Setting, known: Bounds, row: Plans) -> Queue | None:
         return None
     carried = largest_rate(setting, known, batch=batch, pct=asked.sla_pct)
     needed = int(np.ceil(asked.qps / carried - 1e-9)) if carried > 0.0 and asked.qps > 0.0 else None
-    offered = asked.qps / serving if asked.qps > 0.0 else asked.load * rate
+    sized = needed if needed is not None and asked.sla_pct != MEDIAN and not is_fixed(asked) else 0
+    offered = asked.qps / max(serving, sized) if asked.qps > 0.0 else asked.load * rate
     return Queue(
         pct=asked.sla_pct,
         batch=batch,
@@ -102,12 +104,11 @@ def row_of(setting: Setting, known: Bounds) -> Plans:
 def _at_percentile(setting: Setting, known: Bounds, row: Plans, found: Queue) -> Plans:
     """A row that stands on means, sized and judged at its percentile."""
     asked = setting.scenario
-    fixed = asked.fix_replicas is not None or asked.decode_workers is not None
     if found.carries <= 0.0:
         return _late(row)
-    if fixed and asked.qps > 0.0 and asked.qps > found.carries * found.mean_replicas:
+    if is_fixed(asked) and asked.qps > 0.0 and asked.qps > found.carries * found.mean_replicas:
         return _late(row)
-    if found.replicas is not None and found.replicas > found.mean_replicas:
+    if found.replicas is not None and found.replicas > found.mean_replicas and not is_fixed(asked):
         row = _on_means(setting, known, float(found.replicas))
     good = np.minimum(row.goodput_tok_s, found.carries * asked.osl)
     less = good / row.goodput_tok_s
@@ -131,3 +132,48 @@ def _late(row: Plans) -> Plans:
         goodput_tok_s_gpu=none,
         usd_per_m_goodput=np.full_like(row.usd_per_m_goodput, np.nan),
     )
+
+
+RANKS_SLOWER = 0.97
+"""Share of a replica's throughput on means below which what it carries in open traffic is worth a remark."""
+
+
+def remarks(setting: Setting, known: Bounds, row: Plans) -> tuple[Note, ...]:
+    """What queues have to say about a plan: how it is sized at its percentile, or that its ranks do not read in step."""
+    asked = setting.scenario
+    if asked.sla_pct != MEDIAN:
+        return _sizing(setting, known)
+    layout_ = known.clock.placed.layout
+    if float(layout_.dp[0, 0] * layout_.pp[0, 0]) <= 1.0 or not row.meets_sla[0] or setting.decoding.prompt is None:
+        return ()
+    rate = float(row.output_tok_s[0]) / asked.osl
+    carried = saturation(setting, known, batch=float(row.batch[0]))
+    if carried >= RANKS_SLOWER * rate:
+        return ()
+    text = (
+        f"On means all ranks read prompts in the same steps. Requests that arrive at random do not fall so: a rank that reads "
+        f"holds up the others, and a replica carries {show(carried)} requests/s instead of {show(rate)} before queues grow."
+    )
+    return (Note("ranks_apart", text, "dp"),)
+
+
+def _sizing(setting: Setting, known: Bounds) -> tuple[Note, ...]:
+    """How a plan is sized at a percentile other than P50."""
+    asked = setting.scenario
+    base = _on_means(setting, known)
+    found = queue(setting, known, base) if base.meets_sla[0] else None
+    if found is None:
+        return ()
+    at = f"P{asked.sla_pct:g}"
+    if found.carries <= 0.0:
+        text = f"On means the promise is kept; at {at} not even rare requests keep it, by queue theory."
+        return (Note("percentile", text, "sla_pct"),)
+    carried = (
+        f"By queue theory (Poisson arrivals, equal lengths) a replica carries {show(found.carries)} requests/s at {at}"
+    )
+    doubt = "" if found.now.sure else f" Theory is not sure here: {found.now.why}; simulate it."
+    if found.replicas is None:
+        return (Note("percentile", f"{carried}.{doubt}", "sla_pct"),)
+    means = f"on means, at a load of {show(asked.load, '%')}, {found.mean_replicas:,} would do"
+    text = f"{carried}: the rate takes {found.replicas:,} replicas; {means}.{doubt}"
+    return (Note("percentile", text, "sla_pct"),)

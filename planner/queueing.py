@@ -83,6 +83,11 @@ def curve(
     return tuple(at_rate(of, rate, pct) for rate in rates)
 
 
+def saturation(setting: Setting, known: Bounds, *, batch: float) -> float:
+    """The rate of one replica from which on queues grow without end [requests/s]."""
+    return station(setting, known, max(batch, 1.0), 0.0, 0.0).saturation
+
+
 HALVINGS = 11
 """How often the search for the largest rate halves it: to a two-thousandth of the rate at which queues grow."""
 

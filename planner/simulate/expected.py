@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.plan import Plan
-from planner.queueing import Tails, at_rate
+from planner.queueing import Tails, curve
 from planner.rows import bounds
 from planner.setting import resolve
 from planner.simulate.traffic import Traffic
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
-from planner.station import station
 
 
 @dataclass(frozen=True)
@@ -49,9 +48,10 @@ def expected(
     asked, setting = scenario, resolve(scenario)
     known = bounds(setting, layout(asked.tp, asked.pp, asked.dp, asked.ep, asked.cp, asked.dcp).tall)
     limit = float(traffic.in_flight or plan.batch)
-    of = station(setting, known, limit, traffic.isl_cv, traffic.osl_cv)
+    each = [rate / count for rate in rates]
+    found = curve(setting, known, each, batch=limit, pct=asked.sla_pct, isl_cv=traffic.isl_cv, osl_cv=traffic.osl_cv)
     why = beyond(traffic, given=given)
-    return tuple(_of_all(at_rate(of, rate / count, asked.sla_pct), rate, count, why) for rate in rates)
+    return tuple(_of_all(one, rate, count, why) for one, rate in zip(found, rates, strict=True))
 
 
 def _of_all(one: Tails, rate: float, count: int, why: str) -> Expected:

@@ -229,7 +229,7 @@ def _advice(told: Told, knee: Knee | None) -> None:
 
 def show_plan(scenario: Scenario) -> None:
     """What was asked, in one line."""
-    st.caption(show.plain(words.context(plan_of(scenario)).replace(" (judged on means)", "")))
+    st.caption(show.plain(words.context(plan_of(scenario))))
 
 
 def _by_theory(asked: Subject, plan: Plan) -> str:

@@ -7,6 +7,7 @@ enough between the two that chance does not decide it.
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def behind_a_long_prompt(chunk: int) -> tuple[Outcome, float]:
     found.loop.run(None, None)
     outcome = found.outcome()
     # Arrivals every 0.1 s cut jumps, so a gap of more than a step between marks cannot hide behind one.
-    gaps = [(later - now) for (now, there), (later, _) in zip(marks, marks[1:], strict=False) if there]
+    gaps = [(later - now) for (now, there), (later, _) in pairwise(marks) if there]
     return outcome, max(gaps)
 
 
