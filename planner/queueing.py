@@ -107,11 +107,11 @@ def largest_rate(
     """
     of = station(setting, known, max(batch, 1.0), isl_cv, osl_cv)
     low, high = of.saturation / 2.0**HALVINGS, of.saturation
-    if not at_rate(of, low, pct).holds:
+    if not _holds(of, low, pct):
         return 0.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if at_rate(of, middle, pct).holds else (low, middle)
+        low, high = (middle, high) if _holds(of, middle, pct) else (low, middle)
     return low
 
 
@@ -167,6 +167,15 @@ def at_rate(of: Station, rate: float, pct: float) -> Tails:
     """What requests see at a replica whose steps are known, when so many arrive a second; `pct` in %."""
     met = sample(of, rate)
     return _overloaded(of, rate) if met is None else _tails(of, rate, pct / 100.0, met)
+
+
+def _holds(of: Station, rate: float, pct: float) -> bool:
+    """Whether TTFT and TPOT each keep the promise at the percentile."""
+    met, asked = sample(of, rate), of.setting.scenario
+    if met is None:
+        return False
+    token = float(np.quantile(met.tpot, pct / 100.0))
+    return token <= promised_tpot(of.setting) and float(np.quantile(met.first(), pct / 100.0)) <= asked.sla_ttft_ms / 1e3
 
 
 def _tails(of: Station, rate: float, pct: float, met: Sample) -> Tails:
@@ -280,6 +289,8 @@ def _seat_doubt(of: Station, pct: float, met: Sample, first: float) -> str:
     waits, some = met.chain.waits, FEW_WAIT * (1.0 - pct / 100.0)
     if waits > some and (of.osl_cv > 0.0 or (of.steps.part > 0.0 and _room(of, met) < 2.0)):
         return "Seats are short while lengths vary or prompts fill whole steps: who waits is only simulated."
+    if waits < some:
+        return ""
     low, high = (first / 1.25, first * 1.25)
     for times in (0.4, 2.0):
         other = float(np.quantile(met.first(min(waits * times, 1.0)), pct / 100.0))
