@@ -25,6 +25,9 @@ Groups = npt.NDArray[np.int64]
 GROUPS, JOINED = 6, 2
 """Batches that are told apart, equally likely parts of the distribution, and how many share a chain of waiting prompts."""
 
+ROUNDS, CLOSE = 12, 1e-4
+"""Rounds, of two steps and a leap each, in which mean steps settle, and the change at which they have."""
+
 FULL = 0.999
 """Share of what a full replica ends a second from which on it counts as carrying too much."""
 
@@ -141,12 +144,13 @@ def _mean_steps(of: Station, rate: float) -> Grid:
     if steps.part == 0.0:
         return seconds
     room = np.maximum(steps.admits, 1e-9)
-    for _ in range(40):
-        mean = np.minimum(rate * seconds / steps.stages, room)
-        after = steps.averaged(mean)
-        moved = float(np.max(np.abs(after / seconds - 1.0)))
-        seconds = after
-        if moved < 1e-4:
+    for _ in range(ROUNDS):
+        once = steps.averaged(np.minimum(rate * seconds / steps.stages, room))
+        twice = steps.averaged(np.minimum(rate * once / steps.stages, room))
+        moved = once - seconds
+        ratio = np.clip((twice - once) / np.where(moved == 0.0, 1.0, moved), 0.0, 0.97)
+        seconds = twice + (twice - once) * ratio / (1.0 - ratio)
+        if float(np.max(np.abs(twice - once) / once)) < CLOSE:
             break
     return seconds
 
