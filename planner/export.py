@@ -26,7 +26,7 @@ MAX_UPLOAD: Final = 1_000_000
 COLUMNS: Final = (*SCENARIO_FIELDS, *PLAN_FIELDS, "notes", "link")
 """Header of the CSV."""
 
-DOCUMENT_KEYS: Final = ("scenario", *PLAN_FIELDS, "notes", "curve", "ledger", "assumptions", "sources", "link")
+DOCUMENT_KEYS: Final = ("scenario", *PLAN_FIELDS, "queue", "notes", "curve", "ledger", "assumptions", "sources", "link")
 """Keys of the JSON document of one plan."""
 
 _ACTIVE: Final = ("=", "+", "-", "@", "\t", "\r")

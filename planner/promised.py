@@ -64,8 +64,15 @@ def queue(setting: Setting, known: Bounds, row: Plans) -> Queue | None:
         carries=carried,
         replicas=None if needed is None or needed > MOST_REPLICAS else needed,
         mean_replicas=int(serving),
-        now=tails(setting, known, offered, batch=batch, pct=asked.sla_pct),
+        now=shared(setting, serving, tails(setting, known, offered, batch=batch, pct=asked.sla_pct)),
     )
+
+
+def shared(setting: Setting, serving: float, found: Tails) -> Tails:
+    """Tails of one of several replicas: those that share a pool of prefill workers are better off than theory knows."""
+    if setting.pool is None or serving <= 1.0:
+        return found
+    return replace(found, sure=False, why="all replicas share one pool of prefill workers, theory gives each its part")
 
 
 @lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.plan import Plan
+from planner.promised import shared
 from planner.queueing import Tails, curve
 from planner.rows import bounds
 from planner.setting import resolve
@@ -50,6 +51,7 @@ def expected(
     limit = float(traffic.in_flight or plan.batch)
     each = [rate / count for rate in rates]
     found = curve(setting, known, each, batch=limit, pct=asked.sla_pct, isl_cv=traffic.isl_cv, osl_cv=traffic.osl_cv)
+    found = tuple(shared(setting, float(count), one) for one in found)
     why = beyond(traffic, given=given)
     return tuple(_of_all(one, rate, count, why) for one, rate in zip(found, rates, strict=True))
 

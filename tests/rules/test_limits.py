@@ -21,7 +21,7 @@ def chapter(limits, title):
 
 
 def test_what_is_judged_otherwise_than_on_means_is_named(limits):
-    notes = plan_of(Scenario(spec=2, overlap=True, redundant=8, sla_pct=99, tp=4, sla_ttft_ms=400)).notes
+    notes = plan_of(Scenario(spec=2, sla_pct=99, tp=4, sla_ttft_ms=400)).notes
     fields = {note.field for note in notes if note.code == "percentile"}
     assert fields == {"sla_pct"}
     assert "`sla_pct`" in chapter(limits, "Judged on means, and where queues come in")
