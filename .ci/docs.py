@@ -21,6 +21,7 @@ from planner import formula, plan, share, units  # noqa: E402 - the path above c
 from planner.catalog.calibrated import calibrated  # noqa: E402
 from planner.catalog.fitted_constants import served  # noqa: E402
 from planner.optimise import question  # noqa: E402
+from planner.simulate import traffic  # noqa: E402
 from planner.specs import scenario  # noqa: E402
 
 WRITTEN = "<!-- Written by `make docs` from the code. Do not edit. -->"
@@ -75,10 +76,24 @@ def straight_lines(entry: formula.Formula) -> str:
     return "\n".join(head + rows[body[0].lineno - 1 :])
 
 
+def shown_plain(default: object) -> str:
+    """A default of a page's own parameter."""
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
 OF_LIST = "as many as wanted of what `{field}` allows, each once, commas between them; absent = the scenario's own"
 OF_ACCELERATORS = f"{OF_LIST}; `all` or `measured` (with a price and measured kernels) in their place"
 OF_NUMBERS = f"{OF_LIST}; eight at most"
+OF_TRAFFIC = {
+    name: (text.meaning, text.allowed.removesuffix(", or left out"), traffic.Traffic.model_fields[name].default)
+    for name in traffic.TRAFFIC_FIELDS
+    for text in [traffic.describe(name)]
+}
 OF_PAGES = {
+    **{
+        name: (meaning, f"{allowed}; absent = {'as said' if default is None else shown_plain(default)}")
+        for name, (meaning, allowed, default) in OF_TRAFFIC.items()
+    },
     "accelerators": ("Accelerators of the replicas that a search tries.", OF_ACCELERATORS.format(field="gpu")),
     "precisions": ("Weight precisions that a search tries.", OF_LIST.format(field="weights")),
     "caches": ("Cache precisions that a search tries.", OF_LIST.format(field="kv")),

@@ -1,6 +1,6 @@
 """Headroom: how many requests fit, at what latency, on how many GPUs, for how many dollars a good token."""
 
-from planner import optimise
+from planner import optimise, simulate
 from planner.calibrate.correction import calibrate
 from planner.catalog.scenarios import load_preset
 from planner.evaluate import evaluate
@@ -20,6 +20,7 @@ __all__ = [
     "load_preset",
     "optimise",
     "plan_of",
+    "simulate",
     "to_csv",
     "to_link",
 ]

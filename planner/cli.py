@@ -18,14 +18,16 @@ from planner.catalog.prices import prices
 from planner.catalog.scenarios import presets
 from planner.errors import Fault, HeadroomError, InputError
 from planner.export import to_csv, to_json
-from planner.optimise.document import answer_csv, answer_json, remedies
-from planner.optimise.report import MOST_SHOWN, QUESTION_HELP, ProgressLine, answer_text
+from planner.optimise.document import answer_csv, answer_json, remedies, verified_json
+from planner.optimise.report import MOST_SHOWN, QUESTION_HELP, ProgressLine, answer_text, simulated, verified_text
 from planner.optimise.search import optimise
 from planner.optimise.second import helper_for
 from planner.optimise.spelling import asked_of, question_from_texts
+from planner.optimise.verified import TOP, verify
 from planner.predict import predict_file
 from planner.report import plan_text, table
 from planner.share import scenario_from_text
+from planner.simulate import command as simulation
 from planner.single import plan_of
 from planner.specs.scenario import SCENARIO_FIELDS, describe
 from planner.units import DASH
@@ -148,6 +150,10 @@ def _optimise_arguments(parser: argparse.ArgumentParser) -> None:
     for name, (metavar, text) in QUESTION_HELP.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=metavar, help=text)
     parser.add_argument("--top", metavar="K", default="10", help="how many plans are shown, 1 to 100 (default 10)")
+    parser.add_argument(
+        "--verify", metavar="N", nargs="?", const=str(TOP),
+        help=f"simulate the best N kinds (default {TOP}) at the SLA's percentile, and further ones until one holds",
+    )  # fmt: skip
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="one JSON object: plans, considered, refused, front")
     form.add_argument("--csv", action="store_true", help="a header and one row a plan")
@@ -158,17 +164,32 @@ def _optimise(asked: argparse.Namespace) -> str:
     given = {name: text for name in QUESTION_HELP if (text := getattr(asked, name)) is not None}
     question = question_from_texts(scenario, {**texts, **given})
     told, helper = ProgressLine(sys.stderr).show, helper_for(question)
-    answer = optimise(question, told, None, _top(asked.top), helper)
+    top, trials = _count("top", asked.top), _trials(asked)
+    answer = optimise(question, told, None, top, helper)
+    if asked.csv:
+        return answer_csv(answer)
+    said = ProgressLine(sys.stderr, simulated).show
+    found = None if trials is None or answer.winner is None else verify(answer, None, trials, said, None, helper)
     if asked.json:
-        return answer_json(answer, more=remedies(answer, told, helper))
-    return answer_csv(answer) if asked.csv else answer_text(answer, told, helper)
+        more = {} if found is None else verified_json(found)
+        return answer_json(answer, more={**remedies(answer, told, helper), **more})
+    return answer_text(answer, told, helper) + ("" if found is None else f"\n{verified_text(found)}")
 
 
-def _top(text: str) -> int:
-    """How many plans are shown."""
+def _trials(asked: argparse.Namespace) -> int | None:
+    """How many kinds are simulated in any case; None where none is."""
+    if asked.verify is None:
+        return None
+    if asked.csv:
+        raise InputError((Fault("verify", asked.verify, "has no columns in CSV: ask for --json, or for text"),))
+    return _count("verify", asked.verify)
+
+
+def _count(name: str, text: str) -> int:
+    """A number of plans."""
     if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_SHOWN:
         return int(text)
-    raise InputError((Fault("top", text, f"must be a whole number from 1 to {MOST_SHOWN}"),))
+    raise InputError((Fault(name, text, f"must be a whole number from 1 to {MOST_SHOWN}"),))
 
 
 def _predict_arguments(parser: argparse.ArgumentParser) -> None:
@@ -268,6 +289,7 @@ def _field_help() -> str:
 COMMANDS: Final = (
     Command("plan", "One plan for a scenario.", _plan_arguments, _plan, epilog=_field_help()),
     Command("optimise", "The best layouts, best first.", _optimise_arguments, _optimise),
+    Command("simulate", "Traffic on a plan, request by request.", simulation.arguments, simulation.run),
     Command("predict", "Predict measured cases.", _predict_arguments, _predict),
     Command("validate", "Predict measured cases and say how far off.", _validate_arguments, _validate),
     Command("calibrate", "Fit constants to measurements.", calibrate.arguments, calibrate.run),

@@ -57,7 +57,7 @@ def to_csv(plans: Sequence[Plan], base: str = "", labels: Sequence[tuple[str, st
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow((*LABELS, *COLUMNS) if labels else COLUMNS)
-    front = [tuple(_inert(text) for text in each) for each in labels] or [()] * len(plans)
+    front = [tuple(inert(text) for text in each) for each in labels] or [()] * len(plans)
     writer.writerows((*said, *_row(plan, base)) for said, plan in zip(front, plans, strict=True))
     return BOM + out.getvalue()
 
@@ -136,18 +136,19 @@ def _sound(field: str, value: object) -> Value:
 
 
 def _row(plan: Plan, base: str) -> tuple[str, ...]:
-    scenario = (_inert(text) if describe(field).kind == "text" else text for field, text in written(plan.scenario))
-    numbers = (_cell(getattr(plan, field)) for field in PLAN_FIELDS)
+    scenario = (inert(text) if describe(field).kind == "text" else text for field, text in written(plan.scenario))
+    numbers = (csv_cell(getattr(plan, field)) for field in PLAN_FIELDS)
     notes = "; ".join(f"{note.code}: {note.text}" for note in plan.notes)
-    return (*scenario, *numbers, _inert(notes), _inert(to_link(pinned(plan.scenario), base)))
+    return (*scenario, *numbers, inert(notes), inert(to_link(pinned(plan.scenario), base)))
 
 
-def _cell(value: str | float | bool | None) -> str:
+def csv_cell(value: str | float | bool | None) -> str:
+    """A value as a cell: plain decimals, `true` and `false`, empty for what is no number; text that no spreadsheet runs."""
     match value:
         case bool():
             return "true" if value else "false"
         case str():
-            return _inert(value)
+            return inert(value)
         case None:
             return ""
         case _:
@@ -155,7 +156,8 @@ def _cell(value: str | float | bool | None) -> str:
             return decimal(number) if math.isfinite(number) else ""
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
+    """Text as a cell that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(_ACTIVE) else text
 
 

@@ -35,6 +35,10 @@ PAGE_PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "compare": ("plans", "against"),
     "fleet": ("fleet",),
+    "traffic": (
+        "arrival", "rate", "cv", "swing", "period_s", "clients", "isl_cv", "osl_cv", "turns", "think_s", "requests", "seed",
+        "policy", "preempt", "router", "in_flight", "over", "fail_at_s", "repair_s", "failure_hours", "availability",
+    ),
 }  # fmt: skip
 """Parameters of a page's address that are not scenario fields, by the page's path; every other page refuses them."""
 

@@ -32,6 +32,7 @@ _SUFFIX: Final = (
     ("_per_m_goodput", "$/M good tokens"),
     ("_tokens_rank", "tokens"),
     ("_tokens", "tokens"),
+    ("_s", "s"),
 )
 
 _TABLE: Final = {
@@ -60,6 +61,10 @@ _TABLE: Final = {
     "replicas": "replicas",
     "gpus": "GPUs",
     "gpus_per_replica": "GPUs",
+    "rate": "requests/s",
+    "clients": "requests",
+    "requests": "requests",
+    "in_flight": "requests",
 }
 
 

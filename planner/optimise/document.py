@@ -17,6 +17,9 @@ from planner.optimise.question import Question
 from planner.optimise.search import OnProgress
 from planner.optimise.shadow import Relaxation, relaxations
 from planner.optimise.spelling import QUESTION_FIELDS, question_texts, spell_value
+from planner.optimise.trial import Trial
+from planner.optimise.verdict import verdict
+from planner.optimise.verified import Verified
 from planner.share import pinned, to_link
 from planner.single import plan_of
 
@@ -79,6 +82,21 @@ def remedies(
         return {}
     found = relaxations(answer.question, None, executor, on_progress)
     return {"relaxations": [{**plain_fields(each), "link": to_link(pinned(each.choice.scenario))} for each in found]}
+
+
+def verified_json(found: Verified, start: str = "") -> Mapping[str, Json]:
+    """What simulations said of the answer: every trial with its link, what is chosen, and a sentence."""
+    chosen = None if found.chosen is None else to_link(pinned(found.chosen), start)
+    trials = [_trial(each, start) for each in found.trials]
+    pct = found.question.scenario.sla_pct
+    return {"verified": {"sla_pct": pct, "verdict": verdict(found), "chosen": chosen, "trials": trials}}
+
+
+def _trial(trial: Trial, start: str) -> Mapping[str, Json]:
+    """One trial: its numbers as they are called in Python, shares with their margins, the plan as a link."""
+    numbers = {name: plain(value) for name, value in vars(trial).items() if name not in ("scenario", "ttft", "tpot")}
+    shares = {f"share_{name}": plain(vars(getattr(trial, name))) for name in ("ttft", "tpot")}
+    return {**numbers, **shares, "link": to_link(pinned(trial.scenario), start)}
 
 
 def plain_fields(found: Relaxation) -> dict[str, Json]:

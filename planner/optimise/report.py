@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Final, TextIO
 
@@ -11,6 +12,9 @@ from planner.optimise.calibrated import calibration_mark, calibration_words
 from planner.optimise.question import LIMITED, MOST_GPUS, OBJECTIVES, Question
 from planner.optimise.search import OnProgress
 from planner.optimise.shadow import relaxations
+from planner.optimise.trial import Trial
+from planner.optimise.verdict import VERDICTS, good_words, percentile_words, verdict
+from planner.optimise.verified import Verified
 from planner.report import table
 from planner.share import pinned, to_link
 from planner.specs.scenario import describe
@@ -46,21 +50,35 @@ EVERY: Final = 0.1
 class ProgressLine:
     """One line that is written over on a terminal; elsewhere a line every second, and the last one."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, say: Callable[[Progress], str] | None = None) -> None:
         self.out = out
+        self.say = searched if say is None else say
         self.terminal = out.isatty()
         self.last = float("-inf")
+        self.said = ""
 
     def show(self, progress: Progress) -> None:
-        """Say how far the search is, unless it has just been said."""
+        """Say how far the work is, unless it has just been said."""
         now, ended = time.monotonic(), progress.done >= progress.total
         if now - self.last < (EVERY if self.terminal else 10 * EVERY) and not ended:
             return
-        self.last = now
-        best = "" if progress.best is None else f", best so far {significant(progress.best)}"
-        text = f"searched {progress.done:,} of {progress.total:,} parts, {progress.considered:,} rows{best}"
+        text = self.say(progress)
+        if text == self.said:
+            return
+        self.last, self.said = now, text
         self.out.write(f"\r\x1b[2K{text}{chr(10) if ended else ''}" if self.terminal else f"{text}\n")
         self.out.flush()
+
+
+def simulated(progress: Progress) -> str:
+    """How far the simulations of an answer are."""
+    return f"simulated {progress.done:,} of {progress.total:,} plans, {progress.considered:,} requests"
+
+
+def searched(progress: Progress) -> str:
+    """How far a search is."""
+    best = "" if progress.best is None else f", best so far {significant(progress.best)}"
+    return f"searched {progress.done:,} of {progress.total:,} parts, {progress.considered:,} rows{best}"
 
 
 def answer_text(answer: Answer, on_progress: OnProgress | None = None, executor: Executor | None = None) -> str:
@@ -145,6 +163,35 @@ def _open(question: Question, on_progress: OnProgress | None, executor: Executor
     ]
     none = f"Nothing within {question.max_gpus:,} GPUs keeps all constraints, and no single change of one is enough."
     return "\n".join([infeasible(question), *found]) if found else none
+
+
+def verified_text(found: Verified) -> str:
+    """The verdict in a sentence, and every plan that was simulated."""
+    rows = [_trial_row(each) for each in found.trials]
+    links = [f"  {_place(each)}  {to_link(pinned(each.scenario))}" for each in found.trials if each.more]
+    head = f"{verdict(found)}\n\n{table(_trial_header(found), rows)}"
+    return "\n".join((head, *(["links", *links] if links else []), ""))
+
+
+def _trial_header(found: Verified) -> tuple[str, ...]:
+    """Titles of the table of trials."""
+    at = percentile_words(found.question.scenario.sla_pct)
+    cost = ("$/Mtok good, simulated", "$/Mtok good, plan")
+    return ("rank", "plan", "replicas", "GPUs", f"TTFT {at} (ms)", f"TPOT {at} (ms)", "good (%)", *cost, "verdict")
+
+
+def _trial_row(trial: Trial) -> tuple[str, ...]:
+    """One trial as cells."""
+    times = (_number(trial.ttft_at_pct_ms), _number(trial.tpot_at_pct_ms), good_words(trial))
+    costs = (_number(trial.usd_per_m_good), _number(trial.usd_per_m_goodput))
+    return (
+        _place(trial), trial.kind, whole(trial.replicas), whole(trial.gpus), *times, *costs, VERDICTS[trial.holds],
+    )  # fmt: skip
+
+
+def _place(trial: Trial) -> str:
+    """Rank of a choice, and how many replicas were added to it."""
+    return f"{trial.rank} +{trial.more}" if trial.more else str(trial.rank)
 
 
 def _counts(answer: Answer) -> str:

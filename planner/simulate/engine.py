@@ -27,8 +27,10 @@ class Engine:
         now: the last step boundary [s]; end: when the planned steps end [s] (inf = idle).
         waiting, reading: requests that are not admitted, and those whose prompts are being read.
         running: those that decode.
-        ended, begun: requests that ended or emitted their first token in the last committed steps.
-        preemptions, hit_tokens, read_tokens: counted since the start.
+        ended, begun: requests that ended or emitted their first token at `now`: as steps were committed or, of those whose
+            prompts were read elsewhere, as the next ones were planned. Whoever puts them down empties both.
+        preemptions: times that a request had to leave; hit_tokens, read_tokens: prompt tokens found and computed.
+        busy, filled: time integrals of admitted requests and of held blocks [s]; fullest: most blocks ever held.
     """
 
     def __init__(self, replica: Replica, blocks: Blocks, running: Seats, named: Named) -> None:
@@ -47,7 +49,8 @@ class Engine:
         self.reading: deque[Job] = deque()
         self.ended: list[Job] = []
         self.begun: list[int] = []
-        self.preemptions = self.hit_tokens = self.read_tokens = 0
+        self.preemptions = self.hit_tokens = self.read_tokens = self.fullest = 0
+        self.busy = self.filled = 0.0
         self._order = 0
         self._first = replica.policy == "decode-first"
         self._whole = replica.policy == "static"
@@ -93,8 +96,10 @@ class Engine:
         self.end = self.now + self._extra + self._taken(steps)
         return True
 
-    def drain(self) -> list[Job]:
+    def drain(self, at: float) -> list[Job]:
         """The engine fails: every request that it held, in order of arrival at it."""
+        if self.end < inf:
+            self._spend(at - self.now, self.running.count + len(self.reading), 0)
         lost = [*self.running.jobs.values(), *self.reading, *self.waiting]
         self.waiting.clear()
         self.reading.clear()
@@ -154,11 +159,12 @@ class Engine:
     def _preempt(self) -> None:
         """Put the newest request back to the head of the line."""
         self.preemptions += 1
-        if self.reading:
+        newest = self.running.newest()
+        if self.reading and self.reading[-1].order > newest.order:
             job = self.reading.pop()
             self._give(job, 0)
         else:
-            job = self.running.newest()
+            job = newest
             stored = self.running.stored(job)
             grown = self.running.leave(job)
             job.left = self.running.left(job)
@@ -184,25 +190,22 @@ class Engine:
         if self._whole and (running.count or self.reading):
             return
         budget = self._budget() - sum(min(job.prompt - job.done, replica.chunk) for job in self.reading)
-        spare = self.blocks.free - running.growth(1)
+        ahead = running.growth(1)
         while waiting and running.count + len(self.reading) < replica.seats:
             job = waiting[0]
             joins = job.ready or job.aside > 0
             if budget <= 0 and not (joins or self._whole):
                 break
-            taken = self._place(job, spare)
-            if taken < 0:
+            if not self._place(job, ahead + (self._next_growth(job) if joins else 0)):
                 break
             waiting.popleft()
-            spare -= taken
             self._order += 1
             job.order = self._order
             if joins:
                 self._extra += job.aside * replica.swap_seconds
                 self._join(job, emits=not job.aside)
-                job.aside = 0
-                spare -= 1
-                budget -= replica.step_tokens
+                job.aside, ahead = 0, running.growth(1)
+                budget -= replica.step_tokens if self._first else 0
             else:
                 self.reading.append(job)
                 budget -= min(job.prompt - job.done, replica.chunk)
@@ -213,29 +216,35 @@ class Engine:
         beside = self.running.count * self.replica.step_tokens if self._first else 0
         return self.replica.budget - beside
 
-    def _place(self, job: Job, spare: int) -> int:
-        """Take the blocks of a request's prompt out of those to spare; returns how many, or −1 when there are too few."""
+    def _place(self, job: Job, ahead: int) -> bool:
+        """Take the blocks of a request's prompt if so many are left for the next step; returns whether there were."""
         replica, blocks = self.replica, self.blocks
         need = replica.blocks_of(job.prompt, job.left)
         names = self._named(job.request, replica.block, job.prompt)
         hits = blocks.hits(names if len(names) * replica.block < job.prompt else names[:-1]) if names else 0
         missing = blocks.missing(names, hits) if hits else 0
-        if need - hits + missing > spare:
-            return -1
+        if need - hits + missing > blocks.free - ahead:
+            return False
         job.shareable, job.names = names, list(names[:hits])
         blocks.hold(job.names)
         job.nameless = need - hits
         blocks.take(job.nameless)
         if job.aside:
-            return need - hits + missing
+            return True
         job.cached = job.done = hits * replica.block
         if job.found < 0:
             job.found = job.cached
         if not job.ready:
-            self.hit_tokens += job.cached
-            self.read_tokens += job.prompt - job.cached
             job.attention = self.times.attention(job.prompt - job.cached, job.cached)
-        return need - hits + missing
+        return True
+
+    def _next_growth(self, job: Job) -> int:
+        """Blocks that a request which joins the running ones takes at most in its first step there."""
+        replica = self.replica
+        if not replica.lazy:
+            return 0
+        gained = min(job.left if job.aside else job.left - 1, replica.step_tokens)
+        return replica.blocks_of(job.prompt + gained, 0) - replica.blocks_of(job.prompt, 0)
 
     def _share_budget(self) -> list[tuple[Job, int]]:
         """Prompt tokens of the next step: (request, tokens)."""
@@ -253,24 +262,41 @@ class Engine:
 
     def commit(self) -> None:
         """Take the planned steps: tokens, blocks, first tokens and ends; then the next may be planned."""
+        taken, there = self.end - self.now, self.running.count + len(self.reading)
+        grown, done = self.running.advance(self._jump) if self._jump else (0, [])
+        self._spend(taken, there, grown)
         self.now = self.end
-        self.ended, self.begun = [], []
-        if self._jump:
-            grown, done = self.running.advance(self._jump)
-            if grown:
-                self.blocks.take(grown)
-            for job, taken in done:
-                job.nameless += taken
-                if job.shareable:
-                    self._name(job, self._named(job.request, self.replica.block, self.running.stored(job)))
-                self._finish(job)
-            self._jump = 0
+        if grown:
+            self.blocks.take(grown)
+        for job, more in done:
+            job.nameless += more
+            if job.shareable:
+                self._name(job, self._named(job.request, self.replica.block, self.running.stored(job)))
+            self._finish(job)
+        self._jump = 0
         if self._chunks:
-            for job, size in self._chunks:
-                job.done += size
-            self._chunks = []
-            while self.reading and self.reading[0].done >= self.reading[0].prompt:
-                self._join(self.reading.popleft(), emits=True)
+            self._read()
+
+    def _spend(self, taken: float, there: int, grown: int) -> None:
+        """Steps took so long [s] while so many requests were there; so many blocks came to those held, evenly."""
+        self.busy += taken * there
+        held = self.blocks.total - self.blocks.free
+        self.filled += taken * (held + 0.5 * grown)
+        self.fullest = max(self.fullest, held + grown)
+
+    def _read(self) -> None:
+        """Chunks of prompts have been read; those whose last it was decode from here on."""
+        whole = []
+        for job, size in self._chunks:
+            job.done += size
+            self.read_tokens += size
+            if job.done >= job.prompt:
+                whole.append(job)
+        self._chunks = []
+        for job in whole:
+            self.reading.remove(job)
+            self.hit_tokens += job.cached
+            self._join(job, emits=True)
 
     def _join(self, job: Job, *, emits: bool) -> None:
         """A request whose prompt is in the cache decodes from here on; `emits`: its prompt just gave it a token."""

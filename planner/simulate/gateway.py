@@ -49,6 +49,8 @@ class Gateway:
 
     def place(self, job: Job) -> int:
         """The replica that a request goes to; −1 when none may take it."""
+        if not self.up:
+            return -1
         if len(self.up) == 1:
             only = self.up[0]
             return only if self.engines[only].inside < self.limit else -1
@@ -88,7 +90,7 @@ class Gateway:
     def _home_first(self, job: Job) -> int:
         """The one that has seen the session or group before, as long as it may take it; else the emptiest."""
         home = self._home(job.request)
-        if home == NONE or not self.up:
+        if home == NONE:
             return self._least(job)
         at = self.up[home % len(self.up)]
         return at if self.engines[at].inside < self.limit else self._least(job)

@@ -73,7 +73,8 @@ class Loop:
         self._jobs: dict[int, Job] = {}
         self._watch = Watch()
         self._next = 0
-        self._gone = self._steps = 0
+        self._gone = self._steps = self._restarted = 0
+        self._elsewhere, self._filling = 0.0, False
         if failure is not None:
             self._push(failure.at, FAIL, failure.replica)
             self._push(failure.at + failure.repair, REPAIR, failure.replica)
@@ -130,16 +131,21 @@ class Loop:
         """A request arrives."""
         self._watch.change(at, 1)
         prompt, output = self._isl[request], self._osl[request]
-        replica = self.engines[0].replica
-        if replica.longest(prompt, output) > replica.blocks:
+        if not self.engines[0].replica.fits(prompt, output):
             self._leave(request, at, TOO_LONG)
             return
         job = Job(request, prompt, output, ready=self.readers is not None)
         if self.readers is None:
             self._dispatch(job, at)
         else:
-            self._jobs[request] = job
-            self._push(self.readers.read(at, prompt), READY, request)
+            self._have_read(job, at, self.readers)
+
+    def _have_read(self, job: Job, at: float, readers: Readers) -> None:
+        """A request's prompt is read elsewhere before a replica is given it."""
+        ready = readers.read(at, job.prompt)
+        self._elsewhere += ready - at
+        self._jobs[job.request] = job
+        self._push(ready, READY, job.request)
 
     def _dispatch(self, job: Job, at: float) -> None:
         """Give a request to a replica, or let it wait, or turn it away."""
@@ -160,7 +166,7 @@ class Loop:
         engine = self.engines[where]
         self._replica[job.request] = where
         if engine.add(job, at):
-            self._await(where, engine)
+            self._planned(where, engine)
 
     def _await(self, where: int, engine: Engine) -> None:
         """Wait for the end of a replica's planned steps; what was waited for before is ignored when it comes."""
@@ -173,40 +179,63 @@ class Loop:
         engine.commit()
         self._steps += 1
         now = engine.now
-        for request in engine.begun:
-            self._first[request] = now
-        if engine.ended:
-            for job in engine.ended:
-                self._end[job.request] = now
-                self._cached[job.request], self._preempted[job.request] = max(job.found, 0), job.preempted
-                self._leave(job.request, now, DONE)
+        ended = self._told(engine)
         if self._watcher is not None:
             self._watcher(engine)
-        if engine.ended and self.gateway.line:
+        if ended and self.gateway.line:
             self._refill(now)
-        if engine.end == now:
-            engine.plan()
-        self._await(where, engine)
+        engine.plan()
+        self._planned(where, engine)
         if self._watch.due(now):
             self._note(now)
+
+    def _planned(self, where: int, engine: Engine) -> None:
+        """A replica has planned its next steps; requests whose prompts were read elsewhere may have begun or ended."""
+        self._await(where, engine)
+        if (engine.begun or engine.ended) and self._told(engine) and self.gateway.line:
+            self._refill(engine.now)
+
+    def _told(self, engine: Engine) -> bool:
+        """Put down whose first token came and who ended; returns whether anybody ended."""
+        now, ended = engine.now, engine.ended
+        if engine.begun:
+            for request in engine.begun:
+                self._first[request] = now
+            engine.begun = []
+        if not ended:
+            return False
+        engine.ended = []
+        for job in ended:
+            self._end[job.request] = now
+            self._cached[job.request], self._preempted[job.request] = max(job.found, 0), job.preempted
+            self._leave(job.request, now, DONE)
+        return True
 
     def _leave(self, request: int, at: float, state: int) -> None:
         """A request is done with; in a closed loop the next is sent."""
         self._state[request] = state
+        if state == REJECTED:
+            self._forget(at - self._arrival[request])
         self._gone += 1
         self._watch.change(at, -1)
         if self._clients is not None and self._limit < len(self.table):
             self._arrival[self._limit] = at
             self._limit += 1
 
+    def _forget(self, inside: float) -> None:
+        """A request is turned away after its prompt was read elsewhere for so long [s]: its time here is not counted."""
+        self._watch.area -= inside
+        self._elsewhere -= inside
+
     def _refill(self, at: float) -> None:
-        """Give waiting requests to replicas that may take more."""
+        """Give waiting requests to replicas that may take more; one that ends at once makes room for this same loop."""
         line = self.gateway.line
-        while line:
-            where = self.gateway.place(line[0])
-            if where < 0:
-                return
+        if self._filling:
+            return
+        self._filling = True
+        while line and (where := self.gateway.place(line[0])) >= 0:
             self._give(line.popleft(), where, at)
+        self._filling = False
 
     def _note(self, now: float) -> None:
         """Keep a point of the state of all replicas."""
@@ -219,14 +248,25 @@ class Loop:
         self._watch.note(now, running, waiting + len(self.gateway.line), used / total)
 
     def _fail(self, where: int, at: float) -> None:
-        """A replica fails: what it held starts again elsewhere."""
-        gateway, engine = self.gateway, self.engines[where]
+        """A replica fails: what it held starts again elsewhere, before all that was not let in yet."""
+        gateway = self.gateway
         gateway.up = [each for each in gateway.up if each != where]
-        for lost in engine.drain():
-            request = lost.request
-            self._first[request] = nan
-            again = Job(request, self._isl[request], self._osl[request], ready=lost.ready)
-            self._dispatch(again, at)
+        again = [self._anew(lost) for lost in self.engines[where].drain(at)]
+        self._restarted += len(again)
+        if self.readers is None:
+            gateway.line.extendleft(reversed(again))
+            self._refill(at)
+            return
+        for job in again:
+            self._have_read(job, at, self.readers)
+
+    def _anew(self, lost: Job) -> Job:
+        """A request that has lost its cache and its tokens."""
+        request = lost.request
+        self._first[request] = nan
+        job = Job(request, self._isl[request], self._osl[request], ready=self.readers is not None)
+        job.preempted = lost.preempted
+        return job
 
     # --- what comes out --------------------------------------------------------------------------------------------
 
@@ -254,4 +294,9 @@ class Loop:
             blocks=engines[0].blocks.total,
             read=sum(engine.read_tokens for engine in engines),
             hit=sum(engine.hit_tokens for engine in engines),
+            restarted=self._restarted,
+            busy=sum(engine.busy for engine in engines),
+            elsewhere=self._elsewhere,
+            filled=sum(engine.filled for engine in engines),
+            fullest=max(engine.fullest for engine in engines),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from planner.simulate.requests import NONE, Requests
 
@@ -24,11 +23,13 @@ def naming(table: Requests) -> Callable[[int, int, int], Sequence[int]]:
     group, shared, session = (column.tolist() for column in (table.group, table.shared, table.session))
 
     def named(request: int, block: int, tokens: int) -> Sequence[int]:
+        if not block:
+            return ()
         common = min(shared[request], tokens) // block if group[request] != NONE else 0
-        names: Sequence[int] = _run(2 * group[request], 0, common) if common else ()
-        if session[request] != NONE and tokens // block > common:
-            names = (*names, *_run(2 * session[request] + 1, common, tokens // block))
-        return names
+        if session[request] == NONE or tokens // block <= common:
+            return _run(2 * group[request], 0, common) if common else ()
+        own = _run(2 * session[request] + 1, common, tokens // block)
+        return (*_run(2 * group[request], 0, common), *own) if common else own
 
     return named
 
@@ -39,23 +40,24 @@ def _nameless(request: int, block: int, tokens: int) -> Sequence[int]:
     return ()
 
 
-@lru_cache(maxsize=4096)
-def _run(text: int, start: int, stop: int) -> tuple[int, ...]:
+def _run(text: int, start: int, stop: int) -> range:
     """Names of a run of blocks of one text."""
     first = text << BLOCK_BITS
-    return tuple(range(first + start, first + stop))
+    return range(first + start, first + stop)
 
 
 def _hashed(table: Requests) -> Callable[[int, int, int], Sequence[int]]:
-    """Names cut from the trace's own, which name larger blocks."""
+    """Names cut from the trace's own; a block is named by what its last token is in."""
     known = table.hashes
     if known is None:
         return _nameless
     start, ids, size, isl = known.start.tolist(), known.ids.tolist(), known.tokens, table.isl.tolist()
 
     def named(request: int, block: int, tokens: int) -> Sequence[int]:
+        if not block:
+            return ()
         mine = ids[start[request] : start[request + 1]]
         full = min(tokens, isl[request], len(mine) * size) // block
-        return [(mine[at * block // size] << BLOCK_BITS) + at for at in range(full)]
+        return [(mine[((at + 1) * block - 1) // size] << BLOCK_BITS) + at for at in range(full)]
 
     return named

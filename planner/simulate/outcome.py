@@ -49,9 +49,12 @@ class Outcome:
         line: state of the replicas over time.
         warm: requests from this one on are counted in summaries.
         span: time from the first arrival to the last end [s].
-        area: time integral of the requests in the system, counted event by event [s].
+        area: time integral of the requests in the system, those left out that were turned away, counted event by event [s].
         replicas: how many there were; steps: engine steps taken; blocks: cache blocks of one replica.
         read, hit: prompt tokens computed, and served by the prefix cache.
+        restarted: requests that a failed replica held, and that began again.
+        busy, elsewhere: time integrals of the requests that run or are read, and of those read away from the replicas [s].
+        filled: time integral of the cache blocks that requests hold [s]; fullest: most that a replica ever held.
     """
 
     requests: Requests
@@ -71,6 +74,11 @@ class Outcome:
     blocks: int
     read: int
     hit: int
+    restarted: int = 0
+    busy: float = 0.0
+    elsewhere: float = 0.0
+    filled: float = 0.0
+    fullest: int = 0
 
     @property
     def served(self) -> npt.NDArray[np.bool_]:

@@ -50,6 +50,7 @@ class Replica:
         swap_seconds: time to move one block to the host or back [s].
         rereads: whether a preempted request reads its prompt again here although it was first read elsewhere.
         accept: acceptance of each draft token, and how many are drafted; None without drafts.
+        ranks: attention ranks that share the blocks evenly; a request lives on one of them.
     """
 
     steps: StepTimes
@@ -68,6 +69,7 @@ class Replica:
     swap_seconds: float
     rereads: bool
     accept: tuple[float, int] | None
+    ranks: int = 1
 
     def blocks_of(self, prompt: int, left: int) -> int:
         """Blocks that a request takes at admission."""
@@ -81,6 +83,10 @@ class Replica:
         if not self.grows:
             return max(self.fixed, 1)
         return -(-(prompt + output - 1 + self.slots) // self.block) + self.fixed
+
+    def fits(self, prompt: int, output: int) -> bool:
+        """Whether one rank has the blocks that a request takes at its end."""
+        return self.longest(prompt, output) <= self.blocks // self.ranks
 
     @property
     def lazy(self) -> bool:
@@ -104,12 +110,12 @@ def replica_of(
     """
     layout, asked = known.clock.placed.layout, setting.scenario
     ranks = int(layout.dp[0, 0])
-    if float(known.space.held[0, 0]) < 1.0:
+    if _one(known.space.held) < 1.0:
         raise InputError(
             (Fault("tp", str(asked.tp), "must give a layout that holds one request: there is nothing to run"),)
         )
     block_bytes, fixed, block = _blocks(setting, known, longest)
-    paged = float(known.space.pool[0, 0]) * setting.convention.cache_utilisation
+    paged = _one(known.space.pool) * setting.convention.cache_utilisation
     seats = min(seats_of(setting) * ranks, _states(setting, known), MOST_SEATS, np.inf if most is None else most)
     stages = int(layout.pp[0, 0])
     budget = setting.token_budget if setting.convention.overheads else max(setting.token_budget, longest)
@@ -133,6 +139,7 @@ def replica_of(
         swap_seconds=block_bytes / SWAP_BANDWIDTH,
         rereads=asked.prefill == "disaggregated",
         accept=(asked.accept, asked.spec) if asked.spec else None,
+        ranks=ranks,
     )
 
 
@@ -160,4 +167,9 @@ def _states(setting: Setting, known: Bounds) -> float:
     if state is None:
         return float("inf")
     growing = memory.growing_pool(pool, setting.engine.state_ratio)
-    return float(memory.states_held(pool, growing, state, layout.dp)[0, 0])
+    return _one(memory.states_held(pool, growing, state, layout.dp))
+
+
+def _one(column: object) -> float:
+    """The first number of a column."""
+    return float(np.asarray(column).reshape(-1)[0])

@@ -82,7 +82,15 @@ def simulate(
     run = ready(setting, plan, asked, table, given=requests is not None)
     run.loop.run(on_progress, cancelled)
     outcome = run.outcome()
+    if requests is not None or asked.arrival == "closed":
+        rate = _measured(outcome.requests, rate)
     return Run(scenario, asked, plan, rate, run.limit, outcome, summarised(outcome, scenario))
+
+
+def _measured(found: Requests, otherwise: float) -> float:
+    """Requests a second by their arrivals; `otherwise` where all came at once."""
+    span = float(found.arrival[-1] - found.arrival[0])
+    return (len(found) - 1) / span if span > 0 else otherwise
 
 
 def offered(scenario: Scenario, traffic: Traffic, plan: Plan) -> float:
@@ -153,7 +161,8 @@ def ready(
     limit = traffic.in_flight or max(plan.batch, 1)
     replica = replica_of(setting, known, longest, traffic.policy, traffic.preempt, limit)
     count = 1 if plan.replicas is None else plan.replicas
-    engines = [_engine(replica, table, traffic.seed + at) for at in range(count)]
+    seeds = np.random.SeedSequence(traffic.seed).spawn(count)
+    engines = [_engine(replica, table, seed) for seed in seeds]
     gateway = Gateway(engines, traffic.router, limit, table, traffic.seed)
     readers = _readers(setting, plan, known, int(table.isl.max()))
     closed = traffic.arrival == "closed" and not given
@@ -164,7 +173,7 @@ def ready(
     return Ready(loop, replica, limit, warm, readers is None)
 
 
-def _engine(replica: Replica, table: Requests, seed: int) -> Engine:
+def _engine(replica: Replica, table: Requests, seed: np.random.SeedSequence) -> Engine:
     """One idle engine."""
     blocks = CachedBlocks(replica.blocks) if table.sharing else Blocks(replica.blocks)
     block = max(replica.block, 1)

@@ -60,13 +60,17 @@ class Seats:
     def jump(self, free: int) -> int:
         """Steps in which nobody ends before the last, and that the free blocks last for; at least one."""
         most = self._ends[0][0] - self.step
-        if self.count * (most // self.block + 1) <= free or self.growth(most) <= free:
+        if self._bound(most) <= free or self.growth(most) <= free:
             return most
         low, high = 1, most
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.growth(middle) <= free else (low, middle)
         return low
+
+    def _bound(self, steps: int) -> int:
+        """Blocks that they cannot take more of in so many steps."""
+        return self.count * (steps // self.block + 1)
 
     # --- who runs --------------------------------------------------------------------------------------------------
 
@@ -103,8 +107,8 @@ class Seats:
         return job.ends - self.step
 
     def newest(self) -> Job:
-        """The one that was admitted last."""
-        return self.jobs[next(reversed(self.jobs))]
+        """The one that was admitted last; others may have joined after it, whose prompts were longer."""
+        return self.jobs[max(self.jobs)]
 
     def leave(self, job: Job) -> int:
         """It no longer runs; returns the blocks that it took since it was admitted."""
@@ -150,6 +154,10 @@ class DraftSeats(Seats):
     def _blocks_of(self, job: Job, step: int) -> int:
         """Blocks of one at a step."""
         return -(-int(job.base + job.pace * step + 1e-6) // self.block)
+
+    def _bound(self, steps: int) -> int:
+        """Blocks that they cannot take more of in so many steps."""
+        return self.count + int(self._pace * steps) // self.block + 1
 
     def _steps(self, job: Job) -> int:
         """Steps that its tokens take, drawn at random."""

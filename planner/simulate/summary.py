@@ -44,7 +44,8 @@ class Summary:
         output_tok_s: output tokens a second of one replica; good_tok_s: those of requests that kept the promise;
             goodput_tok_s: all of the output where `meets_sla`, else 0.
         qps: requests a second served.
-        running, waiting: means over time; used: mean and peak share of cache blocks.
+        running, waiting: requests that decode or are read by the replicas, and those in any line: means over time.
+        used, used_peak: share of the cache blocks that requests hold: mean over time, and the most of any replica.
         preemptions: requests that had to leave, times.
         hit: share of prompt tokens that the prefix cache served.
         little: requests in the system over arrival rate times mean time in it; 1 by Little's law.
@@ -92,7 +93,7 @@ def summarised(outcome: Outcome, scenario: Scenario) -> Summary:
     osl = outcome.requests.osl[counted]
     output = float(osl.sum()) / span / outcome.replicas if span else 0.0
     good_rate = float(osl[good].sum()) / span / outcome.replicas if span else 0.0
-    line, at = outcome.line, scenario.sla_pct
+    at, whole = scenario.sla_pct, outcome.span or 1.0
     return Summary(
         requests=len(outcome.state),
         served=int(outcome.served.sum()),
@@ -108,10 +109,10 @@ def summarised(outcome: Outcome, scenario: Scenario) -> Summary:
         good_tok_s=good_rate,
         goodput_tok_s=output if meets else 0.0,
         qps=float(counted.sum()) / span if span else 0.0,
-        running=_mean(line.time, line.running),
-        waiting=_mean(line.time, line.waiting),
-        used=_mean(line.time, line.used),
-        used_peak=float(line.used.max()) if len(line.used) else 0.0,
+        running=outcome.busy / whole,
+        waiting=max(outcome.area - outcome.busy - outcome.elsewhere, 0.0) / whole,
+        used=outcome.filled / (whole * outcome.blocks * outcome.replicas),
+        used_peak=outcome.fullest / outcome.blocks,
         preemptions=int(outcome.preempted.sum()),
         hit=outcome.hit / max(outcome.hit + outcome.read, 1),
         little=_little(outcome),
@@ -122,13 +123,14 @@ def summarised(outcome: Outcome, scenario: Scenario) -> Summary:
 def _window(outcome: Outcome, counted: np.ndarray) -> float:
     """Time over which counted requests are counted [s]: between the ends of the first and the last of them.
 
-    Ends are taken in order, so that neither the filling nor the emptying of the system makes it longer.
+    Only ends count, so that neither the filling nor the emptying of the system makes it longer. Those that end
+    first were at work before it began: where many end together, as a whole batch does, they are not counted as its yield.
     """
     if counted.sum() < 2:
         return outcome.span
-    ends = np.sort(outcome.end[counted])
-    whole = float(ends[-1] - ends[0])
-    return whole * len(ends) / (len(ends) - 1) if whole > 0 else outcome.span
+    ends = outcome.end[counted]
+    whole = float(ends.max() - ends.min())
+    return whole * len(ends) / float((ends > ends.min()).sum()) if whole > 0 else outcome.span
 
 
 def _spread(values: Column, at: float) -> Spread:
@@ -138,13 +140,6 @@ def _spread(values: Column, at: float) -> Spread:
         return Spread(None, None, None, None, None, None)
     found = np.percentile(known, [*PERCENTILES, at], method="inverted_cdf")
     return Spread(float(known.mean()), *(float(value) for value in found))
-
-
-def _mean(time: Column, values: Column) -> float:
-    """Mean over time of what was noted at moments."""
-    if len(time) < 2:
-        return float(values.mean()) if len(values) else 0.0
-    return float(np.trapezoid(values, time) / (time[-1] - time[0])) if time[-1] > time[0] else float(values.mean())
 
 
 def _little(outcome: Outcome) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le
 from pydantic import BeforeValidator, Field, PlainSerializer
 from pydantic.fields import FieldInfo
 
@@ -79,6 +79,7 @@ class FieldText:
 
     Attributes:
         kind: `whole` and `number` have `low` and `high`; `menu` and `switch` have `options`; `text` has neither.
+        above: whether `low` itself is refused.
         unit: empty for plain ratios, degrees and words.
         optional: whether the field may be left empty (then the planner or the engine chooses).
     """
@@ -92,6 +93,7 @@ class FieldText:
     low: float | None = None
     high: float | None = None
     options: tuple[str, ...] = ()
+    above: bool = False
 
     @property
     def allowed(self) -> str:
@@ -110,6 +112,8 @@ class FieldText:
                 return TEXT_RULES[self.name]
             case _:
                 noun = "a whole number" if self.kind == "whole" else "a number"
+                if self.above:
+                    return f"{noun} above {plain(self.low)} and at most {plain(self.high)}{unit}"
                 return f"{noun} from {plain(self.low)} to {plain(self.high)}{unit}"
 
 
@@ -135,9 +139,10 @@ def field_text(name: str, hint: Any, meaning: str, default: str | int | float | 
     bare, optional = _without_none(hint)
     base, extras = _base(bare)
     kind, options = _kind(base)
-    low = next((float(extra.ge) for extra in extras if isinstance(extra, Ge)), None)  # type: ignore[arg-type]
+    above = next((float(extra.gt) for extra in extras if isinstance(extra, Gt)), None)  # type: ignore[arg-type]
+    low = next((float(extra.ge) for extra in extras if isinstance(extra, Ge)), above)  # type: ignore[arg-type]
     high = next((float(extra.le) for extra in extras if isinstance(extra, Le)), None)  # type: ignore[arg-type]
-    return FieldText(name, meaning, unit_of(name), kind, optional, default, low, high, options)
+    return FieldText(name, meaning, unit_of(name), kind, optional, default, low, high, options, above is not None)
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, get_type_hints
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from planner.errors import InputError
+from planner.specs.fields import Kind
 from planner.specs.scenario import Scenario, describe, refusal
 
 Value: TypeAlias = str | int | float | bool | None
@@ -48,7 +49,7 @@ def read(field: str, text: str) -> Value:
     """
     if field not in Scenario.model_fields:
         raise InputError((refusal(field, text),))
-    return check(field, _parsed(field, text), text)
+    return check(field, parsed("whole" if field == "v" else describe(field).kind, text), text)
 
 
 def check(field: str, value: object, written: object) -> Value:
@@ -63,10 +64,9 @@ def check(field: str, value: object, written: object) -> Value:
         raise InputError((refusal(field, written),)) from None
 
 
-def _parsed(field: str, text: str) -> Value:
-    """Text as the field's kind of value; text that is malformed for its kind stays text and is refused later."""
-    kind = describe(field).kind
-    if field == "v" or kind == "whole":
+def parsed(kind: Kind, text: str) -> Value:
+    """Text as a field's kind of value; text that is malformed for its kind stays text, for its field to refuse."""
+    if kind == "whole":
         return int(text) if _WHOLE.fullmatch(text) else text
     if kind == "number":
         return float(text) if _NUMBER.fullmatch(text) else text

@@ -13,7 +13,7 @@ from planner.ui import optimise_inputs, optimise_tasks, optimise_tornado, show
 from planner.ui import optimise_sentences as sentences
 from planner.ui import optimise_worth as worth
 from planner.ui.marks import draw
-from planner.ui.optimise_run import Desk, View, shelf
+from planner.ui.optimise_run import Desk, View
 from planner.ui.optimise_tasks import Moved, Weighed
 from planner.ui.optimise_words import word
 from planner.ui.theme import mode
@@ -25,7 +25,7 @@ POLL_SECONDS: Final = 0.4
 
 def known(desk: Desk, answer: Answer) -> Any:
     """What was worked out around an answer before; None where nothing was. Nothing begins with it."""
-    return shelf().get((desk.name, answer.question))
+    return desk.known(answer.question)
 
 
 def _known(desk: Desk, task: Task, answer: Answer) -> View:

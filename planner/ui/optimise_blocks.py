@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import quote
 
 import streamlit as st
@@ -27,7 +27,7 @@ from planner.units import whole
 TABLE_PIXELS: Final = 300
 VIEWS: Final[tuple[View, ...]] = ("gpu", "usd")
 KIND: Final = 0
-"""Place of the column of kinds in the table of best choices; it stays where the table scrolls."""
+"""Place of the column of kinds in a table of plans; it stays where the table scrolls."""
 
 
 def best(answer: Answer, mine: Scenario) -> None:
@@ -37,24 +37,37 @@ def best(answer: Answer, mine: Scenario) -> None:
         choices(answer, mine, word("best"))
 
 
+Row: TypeAlias = tuple[Sequence[str], str, bool]
+"""Cells of a row whose first names it, HTML of the ways on from it, and whether it stands out."""
+
+
 def choices(answer: Answer, mine: Scenario, title: str) -> None:
-    """The table of best choices; it scrolls sideways by itself where the page is narrow."""
-    header = optimise_data.best_header(answer.question.objective)
-    head = "".join(_cell("th", word(name), name == "kind", title=True) for name in header)
-    body = "".join(_choice(rank, answer, mine) for rank in range(1, len(answer.best) + 1))
+    """The table of best choices."""
+    header = tuple(word(name) for name in optimise_data.best_header(answer.question.objective))
+    listing(title, header, [_choice(rank, answer, mine) for rank in range(1, len(answer.best) + 1)])
+
+
+def _choice(rank: int, answer: Answer, mine: Scenario) -> Row:
+    """One row of the table of best choices."""
+    choice = answer.best[rank - 1]
+    return optimise_data.best_row(rank, answer), links(choice.scenario, choice.kind, mine), rank == 1
+
+
+def listing(title: str, header: Sequence[str], rows: Sequence[Row]) -> None:
+    """A table of plans with the ways on from each; it scrolls sideways by itself where the page is narrow."""
+    head = "".join(_cell("th", text, at == KIND, title=True) for at, text in enumerate(header))
+    body = "".join(_listed(*row) for row in rows)
     look = "width:100%;border-collapse:separate;border-spacing:0;font-size:.88rem;font-variant-numeric:tabular-nums;margin:0"
     name = escape(title)
     table = f'<table aria-label="{name}" style="{look}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     st.html(f'<div tabindex="0" role="region" aria-label="{name}" style="overflow-x:auto">{table}</div>')
 
 
-def _choice(rank: int, answer: Answer, mine: Scenario) -> str:
-    """One row of the table of best choices."""
-    choice = answer.best[rank - 1]
-    texts = optimise_data.best_row(rank, answer)
-    ways = f'<div style="font-weight:400">{links(choice.scenario, choice.kind, mine)}</div>'
+def _listed(texts: Sequence[str], ways: str, bold: bool) -> str:
+    """One row of a table of plans."""
+    more = f'<div style="font-weight:400">{ways}</div>'
     cells = "".join(
-        _cell("th" if at == KIND else "td", text, at == KIND, bold=rank == 1, more=ways if at == KIND else "")
+        _cell("th" if at == KIND else "td", text, at == KIND, bold=bold, more=more if at == KIND else "")
         for at, text in enumerate(texts)
     )
     return f"<tr>{cells}</tr>"

@@ -19,6 +19,7 @@ from planner.ui import (
     optimise_refusal,
     optimise_share,
     optimise_tasks,
+    optimise_verify,
     show,
     state,
 )
@@ -165,7 +166,9 @@ def _headline(view: View, mine: Scenario) -> None:
 
 def _said(answer: Answer, live: bool) -> str:
     """The headline of an answer."""
-    return sentences.headline(answer) if answer.winner is not None else optimise_around.headline(answer, live)
+    if answer.winner is None:
+        return optimise_around.headline(answer, live)
+    return sentences.headline(answer) + optimise_verify.ending(answer, live)
 
 
 def _answer(answer: Answer, mine: Scenario) -> None:
@@ -175,6 +178,7 @@ def _answer(answer: Answer, mine: Scenario) -> None:
         optimise_around.relaxations(answer)
     else:
         optimise_blocks.under_headline(answer, mine)
+        optimise_verify.warning(answer)
 
 
 def _results(answer: Answer, mine: Scenario, live: bool = True) -> None:
@@ -185,6 +189,7 @@ def _results(answer: Answer, mine: Scenario, live: bool = True) -> None:
             optimise_blocks.front(answer, mine)
         return
     optimise_blocks.best(answer, mine)
+    optimise_verify.card(answer, mine, live)
     optimise_blocks.front(answer, mine)
     grid = st.grid(2, min_column_width=430, gap="small", key="optimise_cards")
     with grid:

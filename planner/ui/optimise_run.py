@@ -89,6 +89,10 @@ class Desk:
             return View(ended[1], reason=ended[2], old=old)
         return View("idle", old=old)
 
+    def known(self, asked: Hashable) -> Any:
+        """What came of something asked before; None where nothing did. Nothing begins with it."""
+        return shelf().get((self.name, asked))
+
     def last(self) -> Any:
         """The session's last answer, whatever it answers; None before the first."""
         kept: tuple[Hashable, Any] | None = st.session_state.get(self._last)

@@ -9,14 +9,14 @@ import streamlit as st
 
 from planner.export import Json
 from planner.optimise.answer import Answer
-from planner.optimise.document import answer_csv, answer_json, plain, question_link
+from planner.optimise.document import answer_csv, answer_json, plain, question_link, verified_json
 from planner.optimise.question import Question
 from planner.optimise.sensitivity import COLUMNS
 from planner.optimise.sensitivity import rows as swing_rows
 from planner.optimise.shadow import ConstraintPrice
 from planner.optimise.spelling import question_texts
 from planner.share import pinned, to_link
-from planner.ui import show
+from planner.ui import optimise_verify, show
 from planner.ui.link import page_address
 from planner.ui.optimise_around import MOVED, PRICED, known
 from planner.ui.optimise_tasks import Moved, Weighed
@@ -47,7 +47,7 @@ def row(answer: Answer) -> None:
 
 
 def around(answer: Answer) -> Mapping[str, Json]:
-    """What is known around an answer, for its document: prices of constraints, and what moves it."""
+    """What is known around an answer, for its document: prices of constraints, what moves it, simulations."""
     weighed: Weighed | None = known(PRICED, answer)
     moved: Moved | None = known(MOVED, answer)
     found: dict[str, Json] = {}
@@ -55,6 +55,8 @@ def around(answer: Answer) -> Mapping[str, Json]:
         found["prices"] = [_priced(each) for each in weighed.prices]
     if moved is not None:
         found["swings"] = [dict(zip(COLUMNS, map(plain, cells), strict=True)) for cells in swing_rows(moved.swings)]
+    if (tried := optimise_verify.known(answer)) is not None:
+        found.update(verified_json(tried))
     return found
 
 

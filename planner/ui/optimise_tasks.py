@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from planner.optimise import verified
 from planner.optimise.answer import Answer, Cancelled
 from planner.optimise.break_even import BreakEven, break_even
 from planner.optimise.question import Question
@@ -12,6 +13,7 @@ from planner.optimise.search import optimise
 from planner.optimise.second import helper_for
 from planner.optimise.sensitivity import Swing, swings
 from planner.optimise.shadow import ConstraintPrice, Relaxation, prices, relaxations
+from planner.optimise.verified import Verified
 from planner.specs.scenario import Scenario
 from planner.ui.worker import Report, Stop
 
@@ -50,6 +52,11 @@ def weigh(answer: Answer, _: Report, stop: Stop) -> Weighed:
     if answer.winner is None:
         return Weighed(relaxations=relaxations(answer.question, stop, helper_for(answer.question)))
     return Weighed(prices(answer, stop, helper_for(answer.question)))
+
+
+def verify(answer: Answer, report: Report, stop: Stop) -> Verified:
+    """Whether the best of an answer hold when their traffic is simulated."""
+    return verified.verify(answer, on_progress=report, cancelled=stop)
 
 
 def move(answer: Answer, _: Report, stop: Stop) -> Moved:

@@ -15,6 +15,7 @@ from planner.logs.readings import Point
 from planner.optimise.answer import Answer, Choice
 from planner.optimise.question import Question
 from planner.optimise.shadow import Relaxation
+from planner.optimise.verified import Verified
 from planner.share import from_link, to_link
 from planner.single import plan_of
 from planner.ui import optimise_run, optimise_tasks
@@ -39,6 +40,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
     monkeypatch.setattr(optimise_tasks, "search", doubles.tensor_only)
     monkeypatch.setattr(optimise_tasks, "weigh", nothing_priced)
     monkeypatch.setattr(optimise_tasks, "move", nothing_moved)
+    monkeypatch.setattr(optimise_tasks, "verify", nothing_verified)
     yield made
     made.close()
 
@@ -49,6 +51,10 @@ def nothing_priced(answer: object, report: object, stop: object) -> Weighed:
 
 def nothing_moved(answer: object, report: object, stop: object) -> Moved:
     return Moved()
+
+
+def nothing_verified(answer: Answer, report: object, stop: object) -> Verified:
+    return Verified(answer.question, (), None)
 
 
 def one_way_out(answer: Answer, report: object, stop: object) -> Weighed:
@@ -134,7 +140,8 @@ def test_answer_first_then_table_front_and_counts() -> None:
     at = searched(WIDE)
     assert at.main.children[0].children[0].type == "title"
     assert [header.value for header in at.header] == [
-        "What may vary", "Best of each kind", "Speed for a user against output of a GPU", "What each constraint costs",
+        "What may vary", "Best of each kind", "Does it hold?", "Speed for a user against output of a GPU",
+        "What each constraint costs",
         "Why layouts were refused", "What moves the answer", "Share these results",
     ]  # fmt: skip
     table = html(at)

@@ -145,3 +145,62 @@ def test_a_search_in_which_all_or_none_are_calibrated(capsys: pytest.CaptureFixt
     assert found == "The calibration holds for nothing that is tried: every plan has the uncalibrated constants."
     assert found in text
     assert "calibration" not in printed(capsys, ASKED, "--max-gpus", "8")[0]
+
+
+LIGHT = "model=llama-3.1-8b&gpu=h100-sxm&weights=fp8&osl=64&qps=10&sla_pct=99&sla_ttft_ms=75&sla_tpot_ms=8"
+"""On means the smallest layout is cheapest; its P99 of TTFT is above the promise."""
+
+
+def test_verify_adds_trials_and_what_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    text, told = printed(capsys, LIGHT, "--max-gpus", "2", "--verify", "2", "--json")
+    found = json.loads(text)
+    verified, first = found["verified"], found["plans"][0]
+    assert verified["sla_pct"] == 99
+    assert [each["rank"] for each in verified["trials"]][:2] == [1, 2]
+    winner = verified["trials"][0]
+    assert winner["link"] == first["link"]
+    assert winner["holds"] is False
+    assert winner["ttft_at_pct_ms"] > 75
+    assert winner["share_ttft"]["high"] < 0.99
+    (taken,) = (each for each in verified["trials"] if each["link"] == verified["chosen"])
+    assert taken["holds"] is True
+    assert taken["ttft_at_pct_ms"] <= 75
+    assert plan_of(from_link(verified["chosen"])).usd_per_hour == taken["usd_per_hour"]
+    assert verified["verdict"].startswith("The winner fails at P99 in simulation: TTFT ")
+    assert "simulated 0 of " in told
+
+
+def test_verify_says_in_text_what_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    text, _ = printed(capsys, LIGHT.replace("ttft_ms=75", "ttft_ms=500"), "--max-gpus", "1", "--verify")
+    assert text.startswith("TP1 · FP8 · H100 SXM 80 GB costs $")
+    said = text[text.index("The winner holds at P99 in simulation: TTFT ") :]
+    assert "TTFT P99 (ms)" in said
+    assert said.splitlines()[3].endswith("holds")
+
+
+def test_without_verify_nothing_is_simulated(capsys: pytest.CaptureFixture[str]) -> None:
+    text, told = printed(capsys, LIGHT, "--max-gpus", "1", "--json")
+    assert "verified" not in json.loads(text)
+    assert "simulated" not in told
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        (("--verify", "0"), "verify = 0: must be a whole number from 1 to 100"),
+        (("--verify", "two"), "verify = two: must be a whole number from 1 to 100"),
+        (("--verify", "3", "--csv"), "verify = 3: has no columns in CSV"),
+    ],
+)
+def test_a_verify_that_cannot_be_is_refused(
+    capsys: pytest.CaptureFixture[str], options: tuple[str, ...], fault: str
+) -> None:
+    out, told = printed(capsys, LIGHT, "--max-gpus", "1", *options, code=2)
+    assert out == ""
+    assert told.startswith(fault)
+
+
+def test_nothing_is_verified_where_nothing_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    text, told = printed(capsys, f"{ASKED}&sla_tpot_ms=1", "--max-gpus", "2", "--verify", "--json")
+    assert "verified" not in json.loads(text)
+    assert "simulated" not in told

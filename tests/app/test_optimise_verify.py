@@ -1,0 +1,156 @@
+"""The card "Does it hold?" of the Optimise page: before, while and after its simulations, and when inputs change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from planner.errors import Fault, InputError
+from planner.optimise import verified
+from planner.optimise.answer import Answer
+from planner.optimise.verified import Verified
+from planner.ui import optimise_run, optimise_tasks, optimise_verify
+from planner.ui.jobs import Workshop
+from planner.ui.optimise_share import around
+from planner.ui.worker import Report, Stop
+from tests import doubles
+from tests.app.test_optimise_page import html as page_html
+from tests.app.test_optimise_page import nothing_moved, nothing_priced, opened, progress, until
+from tests.app.test_plan_page import heading, read, said
+
+SERVED = "model=llama-3.1-8b&weights=fp8&osl=64&qps=10&sla_pct=99&max_gpus=4"
+HOLDS = f"{SERVED}&sla_ttft_ms=500&sla_tpot_ms=20"
+FAILS = f"{SERVED}&sla_ttft_ms=75&sla_tpot_ms=8"
+"""The P99 of the smallest layout's TTFT is above the promise, its mean is not."""
+
+
+@pytest.fixture(autouse=True)
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
+    """A thread does the work, on a small search; simulations are real unless a test says otherwise."""
+    made, shelf = Workshop(0), optimise_run.Shelf()
+    monkeypatch.setattr(optimise_run, "workshop", lambda: made)
+    monkeypatch.setattr(optimise_run, "shelf", lambda: shelf)
+    monkeypatch.setattr(optimise_tasks, "search", doubles.tensor_only)
+    monkeypatch.setattr(optimise_tasks, "weigh", nothing_priced)
+    monkeypatch.setattr(optimise_tasks, "move", nothing_moved)
+    yield made
+    made.close()
+
+
+def slowly(answer: Answer, report: Report, stop: Stop) -> Verified:
+    doubles.count_to(1000, report, stop)
+    return Verified(answer.question, (), None)
+
+
+def refused(answer: Answer, report: Report, stop: Stop) -> Verified:
+    raise InputError((Fault("isl", "9", "must be shorter"),))
+
+
+def at_once(answer: Answer, report: Report, stop: Stop) -> Verified:
+    return verified.verify(answer, top=1)
+
+
+def verdict_of(at: AppTest, ending: str) -> AppTest:
+    return until(at, lambda page: heading(page).endswith(ending))
+
+
+def test_a_winner_that_holds_says_so_in_the_headline() -> None:
+    at = verdict_of(opened(HOLDS), "Holds at P99 in simulation.")
+    assert heading(at).startswith("Cheapest: 1 × H100 SXM 80 GB, FP8: ")
+    assert "The winner holds at P99 in simulation: TTFT " in said(at)
+    assert not at.warning
+    page = page_html(at)
+    assert "TTFT P99, ms" in page
+    assert "Poisson traffic at 10.0 requests/s; at least 2,000 requests of each plan" in said(at)
+    assert 'aria-label="Open plan: TP1 · fp8 · h100-sxm, 1"' in page
+
+
+def test_a_winner_that_fails_says_what_to_take() -> None:
+    at = verdict_of(opened(FAILS), "Fails at P99 in simulation.")
+    (warning,) = at.warning
+    text = read(warning.value)
+    assert text.startswith("The winner fails at P99 in simulation: TTFT ")
+    assert "against 75.0 ms. The next that holds is TP2 · fp8 · h100-sxm, at " in text
+    page = page_html(at)
+    assert "does not hold" in page
+    assert "holds</td>" in page
+
+
+def test_what_was_simulated_is_handed_on() -> None:
+    at = verdict_of(opened(FAILS), "Fails at P99 in simulation.")
+    (_, answer) = at.session_state["_search_last"]
+    written = around(answer)["verified"]
+    assert isinstance(written, dict)
+    assert written["trials"][0]["holds"] is False
+
+
+def test_links_to_traffic_stand_once_there_is_such_a_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(optimise_tasks, "verify", at_once)
+    monkeypatch.setattr(optimise_verify, "TRAFFIC", tmp_path / "none.py")
+    at = verdict_of(opened(HOLDS), "Holds at P99 in simulation.")
+    assert "./traffic" not in page_html(at)
+    monkeypatch.setattr(optimise_verify, "TRAFFIC", Path(__file__))
+    page = page_html(at.run())
+    assert 'href="./traffic?model=llama-3.1-8b&amp;' in page
+    assert "&amp;requests=22" in page
+    assert "&amp;seed=1" in page
+
+
+def test_many_requests_wait_for_the_button(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimise_verify, "SMALL", 100)
+    monkeypatch.setattr(optimise_tasks, "verify", at_once)
+    at = until(opened(HOLDS), lambda page: heading(page).startswith("Cheapest: "))
+    assert "Ranked on means; P99 not yet simulated." in said(at)
+    assert "The best 3 are simulated first, about " in said(at)
+    assert not at.button(key="_verify").disabled
+    assert at.button(key="_verify_cancel").disabled
+    verdict_of(at.button(key="_verify").click().run(), "Holds at P99 in simulation.")
+    assert not [button for button in at.button if button.key == "_verify"]
+
+
+def test_progress_counts_and_cancel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimise_tasks, "verify", slowly)
+    at = until(opened(HOLDS), lambda page: "of 1,000 plans simulated" in progress(page))
+    assert "Ranked on means; P99 not yet simulated." in said(at)
+    assert at.button(key="_verify").disabled
+    at.button(key="_verify_cancel").click().run()
+    assert "The simulation was cancelled; nothing was kept of it." in said(at)
+    assert at.button(key="_verify").label == "Verify again"
+    assert not heading(at).endswith("simulation.")
+
+
+def test_a_refusal_is_said_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimise_tasks, "verify", refused)
+    at = until(opened(HOLDS), lambda page: "could not be simulated" in said(page))
+    assert "It could not be simulated: isl = 9: must be shorter" in said(at)
+    assert at.button(key="_verify").label == "Verify again"
+
+
+def test_an_old_answer_keeps_its_verdict_and_begins_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimise_tasks, "verify", at_once)
+    at = verdict_of(opened(HOLDS), "Holds at P99 in simulation.")
+    before = heading(at)
+    at.multiselect(key="_ask_accelerators").set_value(["h100-sxm", "h200-sxm"]).run()
+    assert heading(at) == f"Old answer. {before}"
+    assert "The winner holds at P99 in simulation: TTFT " in said(at)
+    assert not [button for button in at.button if button.key == "_verify"]
+
+
+def test_an_old_answer_that_was_not_simulated_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimise_tasks, "verify", slowly)
+    at = until(opened(HOLDS), lambda page: "plans simulated" in progress(page))
+    at.multiselect(key="_ask_accelerators").set_value(["h100-sxm", "h200-sxm"]).run()
+    assert "Ranked on means; P99 was not simulated before the inputs changed." in said(at)
+
+
+def test_the_card_speaks_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimise_tasks, "verify", at_once)
+    at = verdict_of(opened(HOLDS), "Holds at P99 in simulation.")
+    at.session_state["_section_page"] = True
+    at.run()
+    at.selectbox(key="lang").set_value("zh").run()
+    assert "仿真能否达标" in [header.value for header in at.header]
+    assert "达标请求" in page_html(at)
