@@ -96,7 +96,7 @@ def looped(
 ) -> Loop:
     """A run of equal replicas, or of those that are named one by one, that has not begun."""
     each = [replica] * replicas if isinstance(replica, Replica) else replica
-    engines = [running._engine(one, table, seed + at) for at, one in enumerate(each)]
+    engines = [running.engine_of(one, table, seed + at) for at, one in enumerate(each)]
     gateway = Gateway(engines, router, limit, table, seed)
     return Loop(table, engines, gateway, readers, over, clients, failure, watcher)
 

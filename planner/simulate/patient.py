@@ -51,9 +51,9 @@ class PatientEngine(Engine):
         self._late.append(job)
         return not self._chunks and self._cut(at)
 
-    def drain(self) -> list[Job]:
+    def drain(self, at: float) -> list[Job]:
         """The engine fails: every request that it held."""
-        lost = [*super().drain(), *self._late]
+        lost = [*super().drain(at), *self._late]
         self._late.clear()
         return lost
 
