@@ -13,8 +13,8 @@ from planner.errors import CatalogueError
 
 FILE: Final = Path(__file__).resolve().parents[2] / "presets" / "measurements" / "load_tests.toml"
 
-Mode: TypeAlias = Literal["closed", "burst", "static"]
-"""So many requests in flight, each replaced as it ends; all at once; all at once and answered as one batch."""
+Mode: TypeAlias = Literal["closed", "burst"]
+"""So many requests in flight, each replaced as it ends; or all at once."""
 
 PER_CLIENT: Final = 10
 """Requests that each client sends where a source does not say."""

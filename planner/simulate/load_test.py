@@ -14,12 +14,12 @@ from planner.simulate.patient import Patience
 from planner.simulate.requests import Requests, requests
 from planner.specs.scenario import Scenario
 
-Arrivals: TypeAlias = Literal["closed", "burst", "static", "poisson", "constant"]
+Arrivals: TypeAlias = Literal["closed", "burst", "poisson", "constant"]
 """How requests arrive: the client's modes, and open ones by the table's `load_mode`."""
 
 MODES: dict[str, Arrivals] = {
     "closed_loop_concurrency": "closed", "serial_single_stream": "closed", "saturated_max_num_seqs": "closed",
-    "burst_all_at_once": "burst", "static_batch": "static",
+    "burst_all_at_once": "burst", "static_batch": "burst",
     "open_loop_poisson": "poisson", "open_loop_constant_rate": "constant",
 }  # fmt: skip
 """How requests arrive, by the words of tables that say so."""
@@ -37,7 +37,7 @@ class LoadTest:
 
     Attributes:
         arrivals: how requests arrive.
-        clients: requests in flight at most (closed, burst and static).
+        clients: requests in flight at most (closed and burst).
         requests: how many are sent.
         spread: lengths are uniform within this share of their mean.
         rate: requests a second (open runs).

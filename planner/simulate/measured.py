@@ -17,13 +17,19 @@ from planner.setting import Setting
 from planner.simulate.gateway import Gateway
 from planner.simulate.load_test import SEED, LoadTest, load_test
 from planner.simulate.loop import Loop
-from planner.simulate.outcome import Outcome
+from planner.simulate.outcome import WARM_UP, Outcome
 from planner.simulate.replica import Replica, replica_of
 from planner.simulate.requests import Requests
 from planner.simulate.run import Ready, engine_of
 
 BURST_ROUNDS = 2
 """Rounds of a closed loop, in requests of each client, that count as its start."""
+
+ROOM = 2
+"""Seats of a steady service, in those of the load test: requests that come at random are now and then more."""
+
+STEADY_REQUESTS = 500
+"""Fewest requests of a steady service; as many as the load test sent, where that is more."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ class Tested:
         clients, requests: requests in flight, and sent in all.
         ttft_ms, ttft_median_ms: time to first token of all requests, mean and median [ms].
         later_ms: mean of the requests after the first two rounds of a closed loop [ms].
+        steady_ms: mean where as many requests a second come at random instead, once the system has filled [ms].
         tpot_ms: mean time per output token [ms].
         out_tps_per_gpu: output tokens a second of one GPU, from the first request to the last end.
         rate: requests a second.
@@ -45,6 +52,7 @@ class Tested:
     ttft_ms: float | None
     ttft_median_ms: float | None
     later_ms: float | None
+    steady_ms: float | None
     tpot_ms: float | None
     out_tps_per_gpu: float | None
     rate: float
@@ -144,37 +152,49 @@ def replica(group: Sequence[Case]) -> Replica:
     scenario = setting.scenario
     budgets = [each.test.budget or setting.token_budget for each in group]
     setting = replace(setting, token_budget=max(budgets))
-    most = None if any(each.test.open for each in group) else max(each.test.clients for each in group)
+    most = None if any(each.test.open for each in group) else ROOM * max(each.test.clients for each in group)
     longest = test.longest(scenario.isl) + test.longest(scenario.osl)
     return replica_of(setting, bounds(setting, placed_at(setting).tall), longest, "engine", "recompute", most)
 
 
 def tested(one: Case, known: Replica) -> Found:
     """One load test on a replica of its configuration."""
-    ran = ready(one, known, one.test.table(one.setting.scenario.isl, one.setting.scenario.osl))
-    ran.loop.run(None, None)
-    return _seen(one, ran.outcome())
+    outcome = _ran(one.test, one.setting, known)
+    if not outcome.served.any():
+        return "no request fits the cache"
+    found = _seen(one, outcome)
+    if one.test.arrivals != "closed" or found.rate <= 0.0:
+        return found
+    again = replace(
+        one.test, arrivals="poisson", rate=found.rate, requests=max(STEADY_REQUESTS, one.test.requests)
+    )  # fmt: skip
+    steady = _ran(again, one.setting, known)
+    counted = steady.ttft[steady.counted]
+    return replace(found, steady_ms=float(counted.mean()) * 1e3 if len(counted) else None)
 
 
-def ready(one: Case, known: Replica, table: Requests) -> Ready:
-    """A load test that can begin; its requests may be others than its own."""
-    test = one.test
-    budget = test.budget or one.setting.token_budget
+def _ran(test: LoadTest, setting: Setting, known: Replica) -> Outcome:
+    """What a load test measured."""
+    run = ready(test, setting, known, test.table(setting.scenario.isl, setting.scenario.osl))
+    run.loop.run(None, None)
+    return run.outcome()
+
+
+def ready(test: LoadTest, setting: Setting, known: Replica, table: Requests) -> Ready:
+    """A load test on a replica of its configuration, before the first request."""
+    budget = test.budget or setting.token_budget
     seats = known.seats if test.open else min(known.seats, test.clients)
     lanes = known.steps.ways
-    policy = "static" if test.arrivals == "static" else known.policy
-    its = replace(known, seats=seats, budget=budget * lanes, chunk=min(known.chunk, budget), policy=policy)
+    its = replace(known, seats=seats, budget=budget * lanes, chunk=min(known.chunk, budget))
     engine = engine_of(its, table, np.random.SeedSequence(SEED), test.patience)
     gateway = Gateway([engine], "least-loaded", len(table), table, SEED)
     loop = Loop(table, [engine], gateway, None, "queue", None if test.open else test.clients)
-    return Ready(loop, its, test.clients, 0, reads=True)
+    return Ready(loop, its, test.clients, int(WARM_UP * len(table)) if test.open else 0, reads=True)
 
 
-def _seen(one: Case, outcome: Outcome) -> Found:
-    """What a client saw."""
+def _seen(one: Case, outcome: Outcome) -> Tested:
+    """What a client saw of all its requests."""
     served = outcome.served
-    if not served.any():
-        return "no request fits the cache"
     ttft, tpot = outcome.ttft[served] * 1e3, outcome.tpot[served] * 1e3
     later = ttft[BURST_ROUNDS * one.test.clients :] if one.test.arrivals == "closed" else ttft[:0]
     many = tpot[np.isfinite(tpot)]
@@ -186,6 +206,7 @@ def _seen(one: Case, outcome: Outcome) -> Found:
         ttft_ms=float(ttft.mean()),
         ttft_median_ms=float(np.median(ttft)),
         later_ms=float(later.mean()) if len(later) else None,
+        steady_ms=None,
         tpot_ms=float(many.mean()) if len(many) else None,
         out_tps_per_gpu=float(outcome.requests.osl[served].sum()) / span / gpus if span > 0 else None,
         rate=len(ttft) / span if span > 0 else 0.0,
