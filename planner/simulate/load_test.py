@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal, TypeAlias
 
@@ -124,9 +124,7 @@ def _told(test: LoadTest, row: Row, scenario: Scenario) -> LoadTest:
         patience = None
         if launch.wait_steps:
             patience = Patience(launch.wait_steps, ceil(launch.wait_share * budget) if launch.wait_share else None)
-        return LoadTest(
-            test.arrivals, test.clients, test.requests, test.spread, test.rate, budget or None, patience
-        )  # fmt: skip
+        return replace(test, budget=budget or None, patience=patience)
     return test
 
 

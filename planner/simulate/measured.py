@@ -81,11 +81,14 @@ def simulated(
     rows: Sequence[Row],
     on_progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
+    *,
+    steady: bool = False,
 ) -> tuple[Found, ...]:
     """Simulate the load tests of measured rows; measured columns are never read.
 
     Args:
         rows: of a table of served points.
+        steady: whether a steady service at each closed loop's rate is simulated too.
         on_progress: called after each row.
         cancelled: asked before each row whether to stop.
 
@@ -95,22 +98,29 @@ def simulated(
     Raises:
         Cancelled: when `cancelled` says so.
     """
-    found: dict[int, Found] = {}
-    groups: dict[Hashable, list[Case]] = {}
-    for at, row in enumerate(rows):
-        each = case(at, row)
-        if isinstance(each, str):
-            found[at] = each
-        else:
-            groups.setdefault(each.configuration, []).append(each)
-    for group in groups.values():
-        for at, tested in _of_one(group):
+    groups, refused = cases(rows)
+    found: dict[int, Found] = dict(refused)
+    for group in groups:
+        for at, tested in of_one(group, steady=steady):
             if cancelled is not None and cancelled():
                 raise Cancelled("the simulation was stopped")
             found[at] = tested
             if on_progress is not None:
                 on_progress(Progress(len(found), len(rows), len(found), None))
     return tuple(found[at] for at in range(len(rows)))
+
+
+def cases(rows: Sequence[Row]) -> tuple[tuple[tuple[Case, ...], ...], dict[int, str]]:
+    """Rows of a table by configuration, and of the others the reason why they are not simulated, by place."""
+    groups: dict[Hashable, list[Case]] = {}
+    refused = {}
+    for at, row in enumerate(rows):
+        each = case(at, row)
+        if isinstance(each, str):
+            refused[at] = each
+        else:
+            groups.setdefault(each.configuration, []).append(each)
+    return tuple(map(tuple, groups.values())), refused
 
 
 def case(at: int, row: Row) -> Case | str:
@@ -131,15 +141,15 @@ def _configuration(row: Row, served: Served, setting: Setting, test: LoadTest) -
     return (served, row.get("engine_version"), row.get("weight_precision"), setting.scenario, test.spread)
 
 
-def _of_one(group: Sequence[Case]) -> Iterator[tuple[int, Found]]:
-    """The load tests of one configuration, by the same step times."""
+def of_one(group: Sequence[Case], *, steady: bool = False) -> Iterator[tuple[int, Found]]:
+    """The load tests of one configuration by place in the table, on the same step times; `steady`: see `simulated`."""
     try:
         known = replica(group)
     except HeadroomError as error:
         yield from ((each.at, str(error)) for each in group)
         return
     for each in group:
-        yield each.at, tested(each, known)
+        yield each.at, load_tested(each, known, steady=steady)
 
 
 def replica(group: Sequence[Case]) -> Replica:
@@ -157,19 +167,17 @@ def replica(group: Sequence[Case]) -> Replica:
     return replica_of(setting, bounds(setting, placed_at(setting).tall), longest, "engine", "recompute", most)
 
 
-def tested(one: Case, known: Replica) -> Found:
-    """One load test on a replica of its configuration."""
+def load_tested(one: Case, known: Replica, *, steady: bool = False) -> Found:
+    """One load test on a replica of its configuration; `steady`: see `simulated`."""
     outcome = _ran(one.test, one.setting, known)
     if not outcome.served.any():
         return "no request fits the cache"
     found = _seen(one, outcome)
-    if one.test.arrivals != "closed" or found.rate <= 0.0:
+    if not steady or one.test.arrivals != "closed" or found.rate <= 0.0:
         return found
-    again = replace(
-        one.test, arrivals="poisson", rate=found.rate, requests=max(STEADY_REQUESTS, one.test.requests)
-    )  # fmt: skip
-    steady = _ran(again, one.setting, known)
-    counted = steady.ttft[steady.counted]
+    count = max(STEADY_REQUESTS, one.test.requests)
+    again = _ran(replace(one.test, arrivals="poisson", rate=found.rate, requests=count), one.setting, known)
+    counted = again.ttft[again.counted]
     return replace(found, steady_ms=float(counted.mean()) * 1e3 if len(counted) else None)
 
 
