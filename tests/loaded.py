@@ -29,9 +29,8 @@ where waiting prompts are read before decoding goes on (SGLang).
 
 WHY = """\
 Where simulations are far off: DeepSeek on B200 under SGLang compiled kernels during the first round (its means hold 70 s of
-waiting, its medians are met); vLLM of November 2025 read prompts of gpt-oss half as fast as its kernels allow; attention
-data parallelism of TensorRT-LLM waits for prompts on every rank, which is not simulated; what follows an odd measurement
-above is odd here too.
+waiting, its medians are met); vLLM of November 2025 read long prompts of gpt-oss about half as fast as its kernels
+allow, and on MI300X and MI355X its first round took seconds; sources that no steady service explains are odd here too.
 """
 
 
@@ -50,7 +49,7 @@ def section() -> str:
 
 def _errors() -> str:
     lines = [
-        "| what | engine | configurations | points | closed formulas | 90th percentile | bias | simulated | 90th percentile | bias |",
+        "| what | engine | configurations | points | closed formulas | 90th % | bias | simulated | 90th % | bias |",
         "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for engine in ("", *ENGINES):
@@ -72,8 +71,8 @@ def _steady() -> str:
         "|---|--:|--:|--:|",
     ]
     for each in steady_shares():
-        most = "more" if each.most == float("inf") else f"{each.most:.0f}"
-        lines.append(f"| {each.least:.0f} to {most} | {each.points:,} | {each.later:.2f} | {each.steady:.2f} |")
+        most = "or more" if each.most == float("inf") else f"to {each.most:.0f}"
+        lines.append(f"| {each.least:.0f} {most} | {each.points:,} | {each.later:.2f} | {each.steady:.2f} |")
     return "\n".join([*lines, ""])
 
 

@@ -49,18 +49,20 @@ class Launch(_Record):
     """What an engine was told beside its defaults, and at which points.
 
     Attributes:
-        engine: as tables name it; family, accelerator: how those names begin; tp_below: only below this degree; longest:
-            only prompts and outputs of at most so many tokens; clients_from: only from so many requests in flight on.
+        engine: as tables name it; family, accelerator: how those names begin; tp_below, dp_from: only below this degree, only
+            from this one on; longest: only prompts and outputs of at most so many tokens; clients_from: only from so many
+            requests in flight on.
         tokens, isl, osl, clients: token budget of a step = tokens + isl · longest prompt + osl · longest output + clients ·
             requests in flight; 0 = the engine's own.
-        wait_steps, wait_share: decode steps for which new prompts are left waiting, and the share of the budget that ends it
-            (0: only the steps do).
+        wait_steps: decode steps for which new prompts are left waiting; wait_share: the share of the budget that ends it;
+            wait_each: whether a prompt for every attention rank does. With neither only the steps do.
     """
 
     engine: str = ""
     family: str = ""
     accelerator: str = ""
     tp_below: int = 1_000_000
+    dp_from: int = 1
     longest: int = 1_000_000
     clients_from: int = 0
     tokens: int = Field(default=0, ge=0)
@@ -69,6 +71,7 @@ class Launch(_Record):
     clients: float = Field(default=0.0, ge=0.0)
     wait_steps: int = Field(default=0, ge=0)
     wait_share: float = Field(default=0.0, ge=0.0, le=1.0)
+    wait_each: bool = False
 
 
 class _File(BaseModel):

@@ -62,6 +62,10 @@ class LoadTest:
         """Longest of the lengths around a mean [tokens]."""
         return max(1, round(mean * (1.0 + self.spread)))
 
+    def shortest(self, mean: int) -> int:
+        """Shortest of the lengths around a mean [tokens]."""
+        return max(1, round(mean * (1.0 - self.spread)))
+
     def table(self, isl: int, osl: int, seed: int = SEED) -> Requests:
         """The requests, around mean lengths [tokens]."""
         random = np.random.default_rng(seed)
@@ -76,8 +80,7 @@ class LoadTest:
 
     def _lengths(self, random: np.random.Generator, mean: int) -> np.ndarray:
         """Whole lengths, uniform around a mean."""
-        low = max(1, round(mean * (1.0 - self.spread)))
-        return random.integers(low, self.longest(mean) + 1, self.requests)
+        return random.integers(self.shortest(mean), self.longest(mean) + 1, self.requests)
 
 
 def load_test(row: Row, scenario: Scenario) -> LoadTest:
@@ -121,16 +124,29 @@ def _told(test: LoadTest, row: Row, scenario: Scenario) -> LoadTest:
         if not _fits(launch, row, scenario, test, max(prompt, output)):
             continue
         budget = ceil(launch.tokens + launch.isl * prompt + launch.osl * output + launch.clients * test.clients)
-        patience = None
-        if launch.wait_steps:
-            patience = Patience(launch.wait_steps, ceil(launch.wait_share * budget) if launch.wait_share else None)
-        return replace(test, budget=budget or None, patience=patience)
+        return replace(
+            test, budget=budget or None, patience=_patience(launch, budget, test.shortest(scenario.isl * scenario.dp))
+        )
     return test
+
+
+def _patience(launch: Launch, budget: int, each: int) -> Patience | None:
+    """How long new prompts are left waiting; `each`: tokens of the shortest prompts on every attention rank."""
+    if not launch.wait_steps:
+        return None
+    if launch.wait_each:
+        return Patience(launch.wait_steps, each)
+    return Patience(launch.wait_steps, ceil(launch.wait_share * budget) if launch.wait_share else None)
 
 
 def _fits(launch: Launch, row: Row, scenario: Scenario, test: LoadTest, longest: int) -> bool:
     """Whether a launch is the row's."""
     named = not launch.engine or row.get("engine", "") == launch.engine
     begins = row.get("model_family", "").startswith(launch.family) and row.get("gpu", "").startswith(launch.accelerator)
-    within = scenario.tp < launch.tp_below and longest <= launch.longest and test.clients >= launch.clients_from
+    within = (
+        launch.dp_from <= scenario.dp
+        and scenario.tp < launch.tp_below
+        and longest <= launch.longest
+        and test.clients >= launch.clients_from
+    )
     return named and begins and within

@@ -56,14 +56,16 @@ def _errors(points: Sequence[SimulatedPoint]) -> Iterator[Errors]:
     """Errors of every metric by either kind, in turn."""
     closed = {each.point: each.predicted for each in served_points()}
     for metric in METRICS:
-        pairs = [
-            (each.configuration, _value(each.measured, metric), _value(closed[each.point], metric), _value(each.simulated, metric))
-            for each in points
-        ]  # fmt: skip
-        whole = [(name, here, one, other) for name, here, one, other in pairs if here and one and other]
+        values = [(each.configuration, _sides(each, closed[each.point], metric)) for each in points]
+        whole = [(name, sides) for name, sides in values if all(sides)]
         if whole:
-            yield errors_of(metric, KINDS[0], [(name, one / here) for name, here, one, _ in whole])
-            yield errors_of(metric, KINDS[1], [(name, other / here) for name, here, _, other in whole])
+            yield errors_of(metric, KINDS[0], [(name, one / here) for name, (here, one, _) in whole])
+            yield errors_of(metric, KINDS[1], [(name, other / here) for name, (here, _, other) in whole])
+
+
+def _sides(point: SimulatedPoint, closed: Figures, metric: MetricName) -> tuple[float, float, float]:
+    """One figure as measured, by the closed formulas and as simulated."""
+    return _value(point.measured, metric), _value(closed, metric), _value(point.simulated, metric)
 
 
 def _value(figures: Figures, metric: MetricName) -> float:
@@ -80,9 +82,7 @@ def steady_shares() -> tuple[Steady, ...]:
 
 def _share(least: float, most: float) -> Steady:
     """The shares of one range."""
-    found = [
-        (each.later_ms / each.simulated.ttft_ms, each.steady_ms / each.simulated.ttft_ms)
-        for each in loaded_points()
-        if least <= each.clients <= most and each.later_ms and each.steady_ms and each.simulated.ttft_ms
-    ]
+    within = (each for each in loaded_points() if least <= each.clients <= most)
+    figures = ((each.simulated.ttft_ms, each.later_ms, each.steady_ms) for each in within)
+    found = [(later / mean, steady / mean) for mean, later, steady in figures if mean and later and steady]
     return Steady(least, most, len(found), median(later for later, _ in found), median(steady for _, steady in found))

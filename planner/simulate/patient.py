@@ -48,8 +48,12 @@ class PatientEngine(Engine):
         """Take a request; returns whether the planned steps changed."""
         if not self.running.count:
             return super().add(job, at)
+        first = not self._late
         self._late.append(job)
-        return not self._chunks and self._cut(at)
+        changed = not self._chunks and self._cut(at)
+        if first and self._patience.tokens is not None:
+            self._since = -self._jump
+        return changed
 
     def drain(self, at: float) -> list[Job]:
         """The engine fails: every request that it held."""
@@ -59,31 +63,31 @@ class PatientEngine(Engine):
 
     def plan(self) -> None:
         """Let new requests in where it is time, and decide what the next steps hold."""
-        if self._late and self._lets_in():
+        due = self._since >= self._patience.steps
+        if self._late and (due or self._enough()):
             self.waiting.extend(self._late)
             self._late.clear()
-            self._since = 0
+            due = True
+        self._since = 0 if due else self._since
         super().plan()
         steps = self._patience.steps - self._since
         if self._late and self._jump > steps and not self._chunks:
-            self._jump = max(steps, 1)
-            self.end = self.now + self._extra + self._taken(self._jump)
+            self._jump = steps
+            self.end = self.now + self._extra + self._taken(steps)
 
-    def _lets_in(self) -> bool:
-        """Whether new requests have waited long enough."""
+    def _enough(self) -> bool:
+        """Whether new requests need not wait any longer: nobody decodes, or they have the tokens that end the wait."""
         enough = self._patience.tokens
         full = enough is not None and sum(job.prompt for job in self._late) + self.running.count >= enough
-        return full or not self.running.count or self._since >= self._patience.steps
+        return full or not self.running.count
 
     def commit(self) -> None:
-        """Take the planned steps, and count them."""
+        """Take the planned steps, and count them: from the last look on, or while somebody waits."""
         steps, read = self._jump, bool(self._chunks)
         super().commit()
         if self._patience.tokens is not None:
             self._since = self._since + steps if self._late else 0
         elif read:
             self._since = self._patience.steps
-        elif self._late:
-            self._since += steps
-        else:
-            self._since = (self._since + steps) % self._patience.steps
+        elif steps:
+            self._since = (self._since + steps - 1) % self._patience.steps + 1
