@@ -25,15 +25,15 @@ from planner.simulate.run import Ready, engine_of
 BURST_ROUNDS = 2
 """Rounds of a closed loop, in requests of each client, that count as its start."""
 
-ROOM = 2
-"""Seats of a steady service, in those of the load test: requests that come at random are now and then more."""
+ROOM, BESIDE = 2, 32
+"""Seats of a steady service, in those of the load test and beside them: at random there are now and then many more."""
 
 STEADY_REQUESTS = 500
 """Fewest requests of a steady service; as many as the load test sent, where that is more."""
 
 
 @dataclass(frozen=True)
-class Tested:
+class Seen:
     """What a simulated load test measured; None where there is nothing.
 
     Attributes:
@@ -73,7 +73,7 @@ class Case:
     test: LoadTest
 
 
-Found = Tested | str
+Found = Seen | str
 """What a row's load test measured, or why it is not simulated."""
 
 
@@ -162,7 +162,8 @@ def replica(group: Sequence[Case]) -> Replica:
     scenario = setting.scenario
     budgets = [each.test.budget or setting.token_budget for each in group]
     setting = replace(setting, token_budget=max(budgets))
-    most = None if any(each.test.open for each in group) else ROOM * max(each.test.clients for each in group)
+    clients = max(each.test.clients for each in group)
+    most = None if any(each.test.open for each in group) else ROOM * clients + BESIDE
     longest = test.longest(scenario.isl) + test.longest(scenario.osl)
     return replica_of(setting, bounds(setting, placed_at(setting).tall), longest, "engine", "recompute", most)
 
@@ -200,7 +201,7 @@ def ready(test: LoadTest, setting: Setting, known: Replica, table: Requests) -> 
     return Ready(loop, its, test.clients, int(WARM_UP * len(table)) if test.open else 0, reads=True)
 
 
-def _seen(one: Case, outcome: Outcome) -> Tested:
+def _seen(one: Case, outcome: Outcome) -> Seen:
     """What a client saw of all its requests."""
     served = outcome.served
     ttft, tpot = outcome.ttft[served] * 1e3, outcome.tpot[served] * 1e3
@@ -208,7 +209,7 @@ def _seen(one: Case, outcome: Outcome) -> Tested:
     many = tpot[np.isfinite(tpot)]
     span = outcome.span
     gpus = float(np.ravel(placed_at(one.setting).devices)[0])
-    return Tested(
+    return Seen(
         clients=one.test.clients,
         requests=len(outcome.state),
         ttft_ms=float(ttft.mean()),

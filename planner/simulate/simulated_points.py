@@ -15,7 +15,7 @@ from planner.errors import CatalogueError
 from planner.measured import TABLE
 from planner.optimise.answer import Progress
 from planner.predicted import Figures
-from planner.simulate.measured import Found, Tested, simulated
+from planner.simulate.measured import Found, Seen, simulated
 
 SIMULATED: Final = TABLE.with_name("simulated.csv")
 HEAD: Final = "# load tests of serving.csv that state a time to first token, simulated by `make simulated`"
@@ -82,7 +82,7 @@ def cells(row: Row, found: Found) -> tuple[str, ...]:
     names = ("ttft_mean_ms", "tpot_best_ms", "out_tps_per_gpu")
     known = [row.get(name, "") for name in ("point", "config_id", "engine", "concurrency")]
     measured, source = [row.get(name, "") for name in names], [row.get("source_id", ""), row.get("source_date", "")]
-    if not isinstance(found, Tested):
+    if not isinstance(found, Seen):
         return (*known, "0", *measured, *[""] * 5, *source, found)
     numbers = (found.ttft_ms, found.later_ms, found.steady_ms, found.tpot_ms, found.out_tps_per_gpu)
     shown = ["" if value is None else f"{value:.4g}" for value in numbers]

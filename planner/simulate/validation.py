@@ -15,7 +15,7 @@ from planner.errors import Fault, InputError
 from planner.optimise.answer import Progress
 from planner.optimise.report import ProgressLine
 from planner.predict import Cells, predict_rows, read_table
-from planner.simulate.measured import Found, Tested, simulated
+from planner.simulate.measured import Found, Seen, simulated
 from planner.simulate.simulated_points import simulated_text, stating
 from planner.specs.fields import shown
 from planner.validate import SERVING, Errors, Validation, as_text, grouped, validate
@@ -90,7 +90,7 @@ def compared(
     made = [
         (row, cell, seen)
         for row, cell, seen in zip(rows, closed, found, strict=True)
-        if isinstance(seen, Tested) and cell["pred_tpot_ms"]
+        if isinstance(seen, Seen) and cell["pred_tpot_ms"]
     ]
     errors = list(_errors([row for row, _, _ in made], [(c, _cells(f)) for _, c, f in made], by))
     reasons = Counter(seen for seen in found if isinstance(seen, str))
@@ -132,7 +132,7 @@ def spread(rows: Sequence[Row], limit: int | None) -> list[Row]:
 
 def _cells(found: Found) -> Cells:
     """A simulated row in the columns of predictions."""
-    if not isinstance(found, Tested):
+    if not isinstance(found, Seen):
         return {}
     numbers = (found.tpot_ms, found.ttft_ms, found.out_tps_per_gpu)
     names = ("pred_tpot_ms", "pred_ttft_ms", "pred_out_tps_per_gpu")

@@ -9,7 +9,7 @@ from planner.catalog.load_tests import harness, launches
 from planner.measured import TABLE
 from planner.predict import read_table
 from planner.simulate.load_test import load_test
-from planner.simulate.measured import Tested, cases, simulated
+from planner.simulate.measured import Seen, cases, simulated
 from planner.simulate.patient import Patience
 from planner.specs.scenario import Scenario
 
@@ -33,7 +33,7 @@ def test_inferencemax_sends_ten_requests_a_client_of_eight_to_ten_tenths_of_the_
     assert len(table) == 80
     for lengths in (table.isl, table.osl):
         assert 0.8 * 1024 - 1 <= lengths.min() < lengths.max() <= 1024 + 1
-        assert abs(lengths.mean() - 922) < 15
+        assert abs(lengths.mean() - 922) < 20  # three times 205 / sqrt(12 · 80)
     assert (table.arrival == 0.0).all()
 
 
@@ -100,14 +100,14 @@ def test_a_row_that_is_simulated_and_those_that_are_not() -> None:
         [row(), row(model="unheard-of"), row(engine="llama.cpp"), row(tp="1", concurrency="4")], steady=True
     )
     first, unknown, hosted, last = found
-    assert isinstance(first, Tested)
+    assert isinstance(first, Seen)
     assert (first.clients, first.requests) == (8, 80)
     assert first.steady_ms is not None
     assert first.ttft_ms is not None
     assert first.steady_ms < first.ttft_ms  # eight prompts at once are waited for, some at random are not
     assert isinstance(unknown, str)
     assert "llama.cpp: a host that sets the pace" in str(hosted)
-    assert isinstance(last, Tested)
+    assert isinstance(last, Seen)
     assert last.out_tps_per_gpu is not None
     assert first.tpot_ms is not None
 
