@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from planner.errors import Fault, InputError
 from planner.plan import PLAN_FIELDS, Plan
+from planner.queue_answer import queue_figures
 from planner.share import checked, parse_scenario, pinned, to_link, written
 from planner.specs.fields import near, shown
 from planner.specs.scenario import SCENARIO_FIELDS, Scenario, describe, refusal
@@ -72,6 +73,7 @@ def document(plan: Plan, base: str = "") -> Mapping[str, Json]:
     return {
         "scenario": plan.scenario.model_dump(mode="json"),
         **{field: _json(getattr(plan, field)) for field in PLAN_FIELDS},
+        "queue": _queue(plan),
         "notes": [_json(asdict(note)) for note in plan.notes],
         "curve": [_json(asdict(point)) for point in plan.curve],
         "ledger": [_json(asdict(row)) for row in plan.ledger],
@@ -79,6 +81,12 @@ def document(plan: Plan, base: str = "") -> Mapping[str, Json]:
         "sources": list(plan.sources),
         "link": to_link(pinned(plan.scenario), base),
     }
+
+
+def _queue(plan: Plan) -> Json:
+    """What queue theory says of a plan; null where it has no speed."""
+    found = queue_figures(plan.scenario, plan)
+    return None if found is None else {name: _json(value) for name, value in found.items()}
 
 
 def from_csv(data: str | bytes) -> tuple[Scenario, ...]:

@@ -14,7 +14,6 @@ from planner.specs.scenario import Scenario
 from planner.technique_notes import technique_notes
 from planner.units import GIB
 
-MEDIAN = 50.0
 UNSOURCED = "unsourced"
 
 LAYOUT_FIELDS = ("gpu", "engine", "weights", "tp", "pp", "dp", "ep", "cp", "dcp", "prefill_tp")
@@ -192,9 +191,5 @@ def _unused(setting: Setting) -> tuple[tuple[str, str, str, bool], ...]:
     """What is asked for but changes nothing, or less than it seems: code, text, field, and whether it applies."""
     asked, model = setting.scenario, setting.model
     own = model.experts_precision or model.precision
-    percentile = "The promise is held against mean TTFT and TPOT; percentiles need queues, which are not modelled yet."
     published = f"The published checkpoint is stored in {own}; {asked.weights} weights need one of their own."
-    return (
-        ("not_modelled", percentile, "sla_pct", asked.sla_pct != MEDIAN),
-        ("checkpoint", published, "weights", own not in ("bf16", asked.weights) and setting.convention.overheads),
-    )
+    return (("checkpoint", published, "weights", own not in ("bf16", asked.weights) and setting.convention.overheads),)

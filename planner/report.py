@@ -8,6 +8,7 @@ from typing import Final
 from planner.answer import answer
 from planner.confidence import BAND_FIELDS, ENDS, band_text, doubted, sure_text
 from planner.plan import PLAN_FIELDS, Plan
+from planner.queue_answer import queue_figures
 from planner.share import pinned, to_link
 from planner.units import DASH, show, unit_of
 
@@ -29,6 +30,7 @@ def plan_text(plan: Plan) -> str:
     blocks = (
         answer(plan),
         *(_section(plan, title, fields) for title, fields in SECTIONS),
+        _queue(plan),
         _list("notes", [f"{note.code}: {note.text}" for note in plan.notes]),
         _list("assumptions", plan.assumptions),
         f"link: {to_link(pinned(plan.scenario))}",
@@ -56,6 +58,29 @@ def _section(plan: Plan, title: str, fields: Sequence[str]) -> str:
     width = max(len(field) for field in PLAN_FIELDS)
     lines = (f"  {field.ljust(width)}  {_value(plan, field)}" for field in fields)
     return "\n".join((title, *lines))
+
+
+def _queue(plan: Plan) -> str:
+    """What queue theory says of the plan; nothing where it has no speed."""
+    found = queue_figures(plan.scenario, plan)
+    if found is None:
+        return ""
+    width = max(map(len, found))
+    title = f"queues at P{plan.scenario.sla_pct:g}, one replica, Poisson arrivals of equal lengths"
+    lines = (f"  {name.ljust(width)}  {_figure(name, value)}" for name, value in found.items())
+    return "\n".join((title, *lines))
+
+
+def _figure(name: str, value: object) -> str:
+    """A figure of the queue with its unit."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value or DASH
+    units = {"qps": "requests/s", "ms": "ms", "share": "%", "availability": "%"}
+    number = None if value is None else float(str(value))
+    unit = next((units[part] for part in (name.split("_")[-1], name.split("_")[0]) if part in units), "")
+    return show(number, "%" if name.endswith("_share") else unit)
 
 
 def _value(plan: Plan, field: str) -> str:

@@ -35,12 +35,14 @@ REASONS = (
     "prefill_tp does not divide the model: its attention heads, KV heads or widths",
     "the fixed replicas or prefill workers carry less than the asked request rate: queues grow without end",
     "the engine refuses to start: its memory share is more than is free at start",
+    "queues break the promise at its percentile: more replicas or a looser promise",
 )
 """Reasons that are not layout rules, by code; the layout rules' follow."""
 
 (
     OK, NO_ROOM, NO_SEQUENCE, SLOW_FIRST, SLOW_TOKEN, TOO_LONG, ENGINE_WEIGHTS, ENGINE_CACHE, NOT_HERE,
     OVER_POOL, OVER_SEATS, OVER_SLA, WRONG_DEVICE, UNEVEN_POOL, OVERLOADED, NOT_FREE,
+    LATE,
 ) = range(len(REASONS))  # fmt: skip
 
 WITHOUT_POOL = (NOT_HERE, UNEVEN_POOL)

@@ -13,12 +13,12 @@ from planner.ledger import ledger_rows
 from planner.money import replica_dollars
 from planner.notes import notes
 from planner.plan import BINDS, CurvePoint, Plan, Plans
+from planner.promised import remarks, row_of
 from planner.provenance import assumptions, sources
 from planner.rows import Bounds, bounds, largest_sure, seats_of, speed_at
 from planner.setting import Setting, resolve
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
-from planner.tabulate import table
 
 CURVE_POINTS = 64
 """Batches on the TPOT curve, spread geometrically."""
@@ -47,7 +47,7 @@ def plan_setting(setting: Setting) -> Plan:
     """As `plan_of`, for a setting that is already resolved."""
     asked = setting.scenario
     known = bounds(setting, layout(asked.tp, asked.pp, asked.dp, asked.ep, asked.cp, asked.dcp).tall)
-    row = table(setting, known, None if asked.at_batch is None else np.full((1, 1), float(asked.at_batch)))
+    row = row_of(setting, known)
     values: dict[str, Any] = {name: _value(row, name) for name in _SCALARS}
     timed = bool(np.isfinite(row.tpot_ms[0]))
     curve = _curve(setting, known, row) if timed else ()
@@ -56,7 +56,7 @@ def plan_setting(setting: Setting) -> Plan:
         **_bands(setting, known, row),
         binds=BINDS[int(row.binds[0])],
         reason=row.reasons[int(row.reason[0])],
-        notes=notes(setting, row, curve),
+        notes=(*remarks(setting, known, row), *notes(setting, row, curve)),
         scenario=asked,
         curve=curve,
         ledger=ledger_rows(setting, known.clock, row.batch[:, None], float(row.tpot_ms[0]) / 1e3) if timed else (),

@@ -128,7 +128,7 @@ def _verdicts(setting: Setting, known: Bounds, batch: Column, speed: Speed, cash
         keeps=timed & (speed.good > 0.0) & ~overloaded,
         speaks=timed & (asked.osl > 1),
         flows=timed & (asked.osl > 1 or asked.prefill == "colocated"),
-        sized=timed & ((speed.good > 0.0) | (asked.qps == 0) | _is_fixed(asked)),
+        sized=timed & ((speed.good > 0.0) | (asked.qps == 0) | is_fixed(asked)),
         overloaded=overloaded,
     )
 
@@ -144,7 +144,7 @@ def _batch_reason(reason: Codes, limits: Limits, batch: Column, overloaded: Flag
     return np.where((reason == OK) | (late & (over == OVER_POOL)), over, reason)
 
 
-def _is_fixed(asked: Scenario) -> bool:
+def is_fixed(asked: Scenario) -> bool:
     """Whether the scenario names how many replicas decode."""
     return asked.fix_replicas is not None or asked.decode_workers is not None
 

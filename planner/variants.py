@@ -19,12 +19,12 @@ from planner.physics.comms import LINK_KINDS
 from planner.physics.passes import Pass
 from planner.physics.roofline import pass_seconds, terms
 from planner.plan import BINDS, Column, Plans
+from planner.promised import row_of
 from planner.rows import Bounds, bounds
 from planner.serving.decode import Clock, clock, micro_batch, rank_batch, tpot
 from planner.setting import Setting, resolve
 from planner.specs.layout import Layout, layout
 from planner.specs.scenario import Scenario
-from planner.tabulate import table
 from planner.work import ONE, ZERO
 
 Change: TypeAlias = Mapping[str, str | int | float | bool | None]
@@ -118,8 +118,7 @@ def outcome(scenario: Scenario) -> Outcome:
         CatalogueError, ModelConfigError: when the scenario names what does not exist or cannot be sized.
     """
     found = known(scenario)
-    batch = None if scenario.at_batch is None else np.full((1, 1), float(scenario.at_batch))
-    return _row(table(found.setting, found.bounds, batch), 0)
+    return _row(row_of(found.setting, found.bounds), 0)
 
 
 def row(plans: Plans, at: int) -> Outcome:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from planner.simulate import run as running
+from planner.simulate.blocks import Blocks, CachedBlocks
 from planner.simulate.engine import Engine
 from planner.simulate.gateway import Gateway
 from planner.simulate.loop import Failure, Loop
+from planner.simulate.named import naming
 from planner.simulate.outcome import Outcome
 from planner.simulate.readers import Readers
 from planner.simulate.replica import Replica
 from planner.simulate.requests import NONE, Requests, requests
+from planner.simulate.seats import DraftSeats, Seats
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,16 @@ def asked(arrival: Any, isl: Any, osl: Any, **columns: Any) -> Requests:
     return replace(table, **whole, hashes=columns.get("hashes"))
 
 
+def engine(replica: Replica, table: Requests, seed: int) -> Engine:
+    """An idle engine."""
+    blocks = CachedBlocks(replica.blocks) if table.sharing else Blocks(replica.blocks)
+    block, slots, grows = max(replica.block, 1), replica.slots, replica.lazy
+    if replica.accept is None:
+        return Engine(replica, blocks, Seats(block, slots, grows=grows), naming(table))
+    steps = partial(running._steps_of, np.random.default_rng(seed), *replica.accept)
+    return Engine(replica, blocks, DraftSeats(block, slots, grows=grows, steps=steps), naming(table))
+
+
 def looped(
     table: Requests,
     replica: Replica | Sequence[Replica],
@@ -96,7 +110,7 @@ def looped(
 ) -> Loop:
     """A run of equal replicas, or of those that are named one by one, that has not begun."""
     each = [replica] * replicas if isinstance(replica, Replica) else replica
-    engines = [running.engine_of(one, table, seed + at) for at, one in enumerate(each)]
+    engines = [engine(one, table, seed + at) for at, one in enumerate(each)]
     gateway = Gateway(engines, router, limit, table, seed)
     return Loop(table, engines, gateway, readers, over, clients, failure, watcher)
 

@@ -18,6 +18,7 @@ from planner.optimise.question import Question
 from planner.optimise.ranking import choices, front
 from planner.optimise.sharing import shared_out
 from planner.optimise.space import Category, categories
+from planner.optimise.tails import rejudged
 from planner.specs.scenario import Scenario
 
 OnProgress = Callable[[Progress], None]
@@ -51,7 +52,7 @@ def optimise(
     scenarios = tuple(each.scenario for each in run.space)
     return Answer(
         question=question,
-        best=choices(question, scenarios, joined([nothing(), *run.best]), top),
+        best=rejudged(question, choices(question, scenarios, joined([nothing(), *run.best]), top)),
         front=front(question, scenarios, joined([nothing(), *run.front])),
         candidates=run.candidates,
         considered=run.considered,

@@ -153,7 +153,7 @@ class Engine:
     def _make_room(self) -> None:
         """Preempt the newest requests until every running one has the blocks of its next step."""
         running = self.running
-        while running.count and running.growth(1) > self.blocks.free and running.count + len(self.reading) > 1:
+        while running.count and running.lacks(1, self.blocks.free) and running.count + len(self.reading) > 1:
             self._preempt()
 
     def _preempt(self) -> None:

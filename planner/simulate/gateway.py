@@ -37,7 +37,7 @@ class Gateway:
         self.up = list(range(len(engines)))
         self.line: deque[Job] = deque()
         self._next = 0
-        self._random = np.random.default_rng(seed)
+        self._chance = np.random.default_rng(seed)
         self._draws: list[float] = []
         self._home: Callable[[int], int] = _homes(table)
         self._pick = {
@@ -82,9 +82,10 @@ class Gateway:
         return -1
 
     def _of_two(self, job: Job) -> int:
-        """The emptier of two picked at random; any other where both are full."""
-        one, other = self._random_up(), self._random_up()
-        best = min(one, other, key=lambda at: self.engines[at].inside)
+        """The emptier of two different ones picked at random; any other where both are full."""
+        up, first = self.up, self._random(len(self.up))
+        second = (first + 1 + self._random(len(up) - 1)) % len(up)
+        best = min(up[first], up[second], key=lambda at: self.engines[at].inside)
         return best if self.engines[best].inside < self.limit else self._least(job)
 
     def _home_first(self, job: Job) -> int:
@@ -95,11 +96,11 @@ class Gateway:
         at = self.up[home % len(self.up)]
         return at if self.engines[at].inside < self.limit else self._least(job)
 
-    def _random_up(self) -> int:
-        """A replica at random."""
+    def _random(self, most: int) -> int:
+        """A whole number below another at random."""
         if not self._draws:
-            self._draws = self._random.random(DRAWS).tolist()
-        return self.up[int(self._draws.pop() * len(self.up))]
+            self._draws = self._chance.random(DRAWS).tolist()
+        return int(self._draws.pop() * most)
 
 
 def _homes(table: Requests) -> Callable[[int], int]:

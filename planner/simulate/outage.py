@@ -29,18 +29,17 @@ LEAD_STAYS: Final = 5.0
 AFTER: Final = 1.5
 """Time after the repair that is watched, in times that the repair takes."""
 
+LEAST_AFTER: Final = 1.0
+"""The same, at least: where a run is shorter than it was meant to be, the repair is."""
+
 MOST_REQUESTS: Final = 60_000
 """Most requests of one of the three runs; with more a second the repair is watched for a shorter time."""
 
 A_WINDOW: Final = 100.0
 """Requests that arrive within one window, about."""
 
-NARROWEST_S: Final = 2.0
-WIDEST_S: Final = 60.0
-"""Widths of a window [s]."""
-
-DISTURBED: Final = 1.2
-"""A window counts as disturbed where TTFT is beyond the promise, and so many times that of the run without a failure."""
+WIDTHS_S: Final = (2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
+"""Widths that a window may have [s]."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,11 @@ class Course:
         start: of each window [s]; ttft: at the promised percentile [ms], None where a window is empty or not served.
         good: share of its requests that kept the promise.
         replicas: how many there were, the failed one counted; restarted: requests that had to begin again.
-        worst_ms, worst_at: longest TTFT of a window from the failure on [ms], and when that window begins [s].
-        recovered_s: time from the failure to the end of the last disturbed window [s]; 0 where none is; None where the run
-            ends disturbed.
+        caught_ms: longest TTFT of requests that arrived before the failure and have their first token after it [ms]; None where
+            there are none.
+        worst_ms: longest TTFT of a window from the failure on [ms]; None where a request of one is not served.
+        recovered_s: time from the failure to the end of the last window whose TTFT is beyond the promise and beyond every
+            window of the run without a failure [s]; 0 where none is; None where the run ends so.
         summary: of the whole run.
     """
 
@@ -62,8 +63,8 @@ class Course:
     good: tuple[float, ...]
     replicas: int
     restarted: int
+    caught_ms: float | None
     worst_ms: float | None
-    worst_at: float
     recovered_s: float | None
     summary: Summary
 
@@ -114,12 +115,13 @@ def outage(
     fail_at, repair = _moments(traffic, plan, begin, span, fixed=fixed)
     broken = asked.model_copy(update={"fail_at_s": fail_at, "repair_s": repair})
     failed = watch.run(1, 3, scenario, broken, requests)
-    spared = watch.run(2, 3, _with_spare(scenario, plan), broken, requests)
+    spared = watch.run(2, 3, scenario.with_(spare=scenario.spare + 1), broken, requests)
     rate = (len(arrival) - 1) / span if span > 0 else rate
-    width = float(np.clip(A_WINDOW / rate, NARROWEST_S, WIDEST_S)) if rate > 0 else WIDEST_S
-    limit = max(scenario.sla_ttft_ms, DISTURBED * (healthy.summary.ttft.at_pct or 0.0))
-    courses = (_course(run, width, fail_at, limit, begin + span) for run in (healthy, failed, spared))
-    return Outage(fail_at, repair, width, rate, *courses)
+    width = next((each for each in WIDTHS_S if each * rate >= A_WINDOW), WIDTHS_S[-1])
+    calm = _course(healthy, width, fail_at, inf, begin + span)
+    limit = max([scenario.sla_ttft_ms, *(each for each in calm.ttft if each is not None)])
+    courses = (_course(run, width, fail_at, limit, begin + span) for run in (failed, spared))
+    return Outage(fail_at, repair, width, rate, calm, *courses)
 
 
 def _enough(traffic: Traffic, plan: Plan, rate: float) -> int:
@@ -140,21 +142,7 @@ def _moments(traffic: Traffic, plan: Plan, begin: float, span: float, *, fixed: 
     """When the failure happens and how long the repair takes, so that both are over before the last request [s]."""
     lead = traffic.fail_at_s if fixed else _lead(traffic, plan)
     fail_at = begin + span / 3.0 if lead is None or lead > begin + 0.8 * span else lead
-    return fail_at, min(traffic.repair_s, max((begin + span - fail_at) / (1.0 + AFTER), 1e-3))
-
-
-def _with_spare(scenario: Scenario, plan: Plan) -> Scenario:
-    """The scenario with one replica more."""
-    if scenario.fix_replicas is not None:
-        return scenario.with_(fix_replicas=scenario.fix_replicas + 1)
-    if scenario.decode_workers is not None:
-        return scenario.with_(decode_workers=scenario.decode_workers + 1)
-    more = scenario.with_(spare=scenario.spare + 1)
-    return (
-        more
-        if plan_of(more).replicas == (plan.replicas or 0) + 1
-        else scenario.with_(fix_replicas=(plan.replicas or 0) + 1)
-    )
+    return fail_at, min(traffic.repair_s, max((begin + span - fail_at) / (1.0 + LEAST_AFTER), 1e-3))
 
 
 def _course(run: Run, width: float, fail_at: float, limit: float, until: float) -> Course:
@@ -175,11 +163,19 @@ def _course(run: Run, width: float, fail_at: float, limit: float, until: float) 
         times.append(time)
         shares.append(float(good[here].mean()))
     after = [(time, start) for time, start in zip(times, starts, strict=True) if start >= fail_at - 1e-9]
-    worst, worst_at = max(after, default=(inf, fail_at))
+    worst = max((time for time, _ in after), default=inf)
+    caught = ttft[(arrival < fail_at) & (found.first > fail_at)]
     return Course(
-        tuple(starts), tuple(time if time < inf else None for time in times), tuple(shares), found.replicas,
-        found.restarted, worst if worst < inf else None, worst_at, _recovered(after, width, fail_at, limit), run.summary,
-    )  # fmt: skip
+        start=tuple(starts),
+        ttft=tuple(time if time < inf else None for time in times),
+        good=tuple(shares),
+        replicas=found.replicas,
+        restarted=found.restarted,
+        caught_ms=float(caught.max()) if len(caught) else None,
+        worst_ms=worst if worst < inf else None,
+        recovered_s=_recovered(after, width, fail_at, limit),
+        summary=run.summary,
+    )
 
 
 def _good(found: Outcome, asked: Scenario) -> np.ndarray:

@@ -35,7 +35,6 @@ class Seats:
         self.count = 0
         self.jobs: dict[int, Job] = {}
         self._base: float = 0
-        self._held = 0
         self._phases = [0] * self.block
         self._ends: list[tuple[int, int]] = []
 
@@ -49,18 +48,21 @@ class Seats:
         """Blocks that all of them take in so many steps."""
         if not self.grows or not self.count:
             return 0
-        return self._blocks_at(self.step + steps) - self._held
+        # A block is taken in the step at which all blocks are full, which each request comes by once in a block.
+        block, phases = self.block, self._phases
+        if steps == 1:
+            return phases[-self.step % block]
+        rest = steps % block
+        return self.count * (steps // block) + sum([phases[-at % block] for at in range(self.step, self.step + rest)])
 
-    def _blocks_at(self, step: int) -> int:
-        """Blocks of all of them at a step: their tokens, and what is left over of everybody's last block."""
-        block = self.block
-        rest = sum([count * (-(phase + step) % block) for phase, count in enumerate(self._phases) if count])
-        return int(self._base + self.count * step + rest) // block
+    def lacks(self, steps: int, free: int) -> bool:
+        """Whether so many free blocks are too few for so many steps."""
+        return self._bound(steps) > free and self.growth(steps) > free
 
     def jump(self, free: int) -> int:
         """Steps in which nobody ends before the last, and that the free blocks last for; at least one."""
         most = self._ends[0][0] - self.step
-        if self._bound(most) <= free or self.growth(most) <= free:
+        if not self.lacks(most, free):
             return most
         low, high = 1, most
         while high - low > 1:
@@ -92,7 +94,6 @@ class Seats:
         self.count += sign
         self._base += sign * job.base
         self._phases[int(job.base) % self.block] += sign
-        self._held += sign * self._size(job)
 
     def _size(self, job: Job) -> int:
         """Blocks that its tokens take now."""
@@ -122,12 +123,15 @@ class Seats:
         """Take steps; returns blocks taken, and those who end with the blocks that each took since its admission."""
         grown = self.growth(steps)
         self.step += steps
-        self._held += grown
+        return grown, self._done()
+
+    def _done(self) -> list[tuple[Job, int]]:
+        """Those who have all their tokens leave."""
         done = []
         while self._ends and self._ends[0][0] <= self.step:
             job = self.jobs[self._ends[0][1]]
             done.append((job, self.leave(job)))
-        return grown, done
+        return done
 
 
 class DraftSeats(Seats):
@@ -142,14 +146,25 @@ class DraftSeats(Seats):
         """Nobody runs."""
         super().clear()
         self._pace = 0.0
+        self._held = 0
 
     def context(self, ahead: float) -> float:
         """Mean tokens behind a running request so many steps from now."""
         return (self._base + self._pace * (self.step + ahead)) / self.count + 1.0 - self.slots
 
-    def _blocks_at(self, step: int) -> int:
-        """Blocks of all of them at a step."""
-        return sum(self._blocks_of(job, step) for job in self.jobs.values())
+    def growth(self, steps: int) -> int:
+        """Blocks that all of them take in so many steps."""
+        if not self.grows or not self.count:
+            return 0
+        step = self.step + steps
+        return sum([self._blocks_of(job, step) for job in self.jobs.values()]) - self._held
+
+    def advance(self, steps: int) -> tuple[int, list[tuple[Job, int]]]:
+        """Take steps; returns blocks taken, and those who end with the blocks that each took since its admission."""
+        grown = self.growth(steps)
+        self.step += steps
+        self._held += grown
+        return grown, self._done()
 
     def _blocks_of(self, job: Job, step: int) -> int:
         """Blocks of one at a step."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 from planner.errors import Fault, InputError
@@ -27,6 +28,18 @@ WIDENINGS: Final = 4
 
 WIDER: Final = 1.5
 """How many times as large (or as small) each of those is."""
+
+STEADY: Final = 10.0
+"""A run is long enough where so many times what all replicas hold arrive."""
+
+MOST_STEADY: Final = 30_000
+"""Requests up to which a run of a study is made that long."""
+
+SAME_SHARE: Final = 0.003
+"""Difference in the share of good requests below which two ways are equal."""
+
+SAME_TIME: Final = 0.02
+"""Difference in TTFT, as a share of it, below which they are."""
 
 PARTS: Final = 1000
 """Parts of a run in which progress is told."""
@@ -73,6 +86,7 @@ class Knee:
         knee: the largest rate below the first that breaks the promise [1/s]; None where the smallest tried breaks it.
         broken: the first rate that breaks it [1/s]; None where none does.
         now: rate that was asked about [1/s]; replicas: how many serve it.
+        requests: of each run.
     """
 
     points: tuple[RatePoint, ...]
@@ -80,6 +94,7 @@ class Knee:
     broken: float | None
     now: float
     replicas: int
+    requests: int
 
     @property
     def at_knee(self) -> RatePoint | None:
@@ -113,6 +128,12 @@ def rate_of(requests: Requests) -> float | None:
     return (len(requests) - 1) / span if span > 0 else None
 
 
+def steady(traffic: Traffic, plan: Plan) -> Traffic:
+    """Traffic with as many requests as show a steady state at full batches, at least those asked for."""
+    held = (plan.replicas or 0) * (traffic.in_flight or max(plan.batch, 1))
+    return traffic.model_copy(update={"requests": max(traffic.requests, int(min(STEADY * held, MOST_STEADY)))})
+
+
 def knee(
     scenario: Scenario,
     traffic: Traffic,
@@ -123,7 +144,8 @@ def knee(
     """Goodput against rate, and the largest rate that keeps the promise; the same chances at every rate.
 
     Args:
-        scenario, traffic: as `simulate` takes them; the traffic's rate is one of those tried.
+        scenario, traffic: as `simulate` takes them; the traffic's rate is one of those tried, and there are at least as many
+            requests as show a steady state.
         requests: a trace, played faster and slower.
 
     Raises:
@@ -132,6 +154,7 @@ def knee(
     """
     open_only(traffic, requests)
     plan, watch = plan_of(scenario), Watch(on_progress, cancelled)
+    traffic = steady(traffic, plan)
     now = offered(scenario, traffic, plan)
     if requests is not None and traffic.rate is None:
         now = rate_of(requests) or now
@@ -150,7 +173,8 @@ def knee(
     _narrowed(found, tried)
     good, bad = _ends(found)
     points = tuple(RatePoint(rate, found[rate]) for rate in sorted(found))
-    return Knee(points, good, bad, now, plan.replicas or 0)
+    count = traffic.requests if requests is None else len(requests)
+    return Knee(points, good, bad, now, plan.replicas or 0, count)
 
 
 def _narrowed(found: dict[float, Summary], tried: Callable[[float], bool]) -> None:
@@ -188,20 +212,35 @@ class Routing:
     """The same requests under several routers and limits.
 
     Attributes:
-        ways: each router under each limit; limits: rising; now: limit that was asked about.
+        ways: each router under each limit; limits: rising; router, now: router and limit that were asked about.
         replicas: how many there were; sharing: whether requests shared anything that affinity goes by.
     """
 
     ways: tuple[Way, ...]
     limits: tuple[int, ...]
+    router: Router
     now: int
     replicas: int
     sharing: bool
 
     @property
     def best(self) -> Way:
-        """The way that most requests find good; of equals, the one with the shorter TTFT at the promise."""
-        return min(self.ways, key=lambda way: (-round(way.summary.share_good, 4), way.summary.ttft.at_pct or 0.0))
+        """The way that most requests find good, then the one with the shortest TTFT; of equals the one nearest to what is set."""
+        good = max(way.summary.share_good for way in self.ways)
+        fine = [way for way in self.ways if way.summary.share_good >= good - SAME_SHARE]
+        first = min(_first(way) for way in fine)
+        quick = [way for way in fine if _first(way) <= first * (1.0 + SAME_TIME)]
+        return min(quick, key=lambda way: (way.router != self.router, way.limit != self.now, _first(way)))
+
+    @property
+    def as_set(self) -> Way:
+        """The way that is set now."""
+        return next(way for way in self.ways if (way.router, way.limit) == (self.router, self.now))
+
+
+def _first(way: Way) -> float:
+    """TTFT at the promise [ms]; endless where nothing is served."""
+    return inf if way.summary.ttft.at_pct is None else way.summary.ttft.at_pct
 
 
 def routing(
@@ -211,7 +250,7 @@ def routing(
     on_progress: Callable[[Progress], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Routing:
-    """The same requests under every router and under half, all and twice the limit of requests in flight.
+    """The same requests, as many as show a steady state, under every router and half, all and twice the limit in flight.
 
     One replica needs no router: its limits alone are compared.
 
@@ -221,6 +260,7 @@ def routing(
     """
     plan, watch = plan_of(scenario), Watch(on_progress, cancelled)
     offered(scenario, traffic, plan)
+    traffic = steady(traffic, plan)
     now = traffic.in_flight or max(plan.batch, 1)
     limits = tuple(sorted({max(now // 2, 1), now, 2 * now}))
     routers: tuple[str, ...] = ROUTERS if (plan.replicas or 1) > 1 else (traffic.router,)
@@ -231,4 +271,4 @@ def routing(
         run = watch.run(at, len(asked), scenario, here, requests)
         ways.append(Way(here.router, limit, run.summary))
         sharing = run.outcome.requests.sharing
-    return Routing(tuple(ways), limits, now, plan.replicas or 1, sharing)
+    return Routing(tuple(ways), limits, traffic.router, now, plan.replicas or 1, sharing)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_type
 from pydantic import Field, ValidationError
 
 from planner.errors import Fault
+from planner.queue_answer import AVAILABILITY, FAILURE_HOURS, REPAIR_SECONDS
 from planner.specs.checked import Checked
 from planner.specs.fields import FieldText, field_text, near, shown
 
@@ -29,10 +30,6 @@ OVERS: Final[tuple[str, ...]] = get_args(Over)
 
 MOST_REQUESTS: Final = 1_000_000
 """Most requests of one run."""
-
-
-FAILURE_HOURS: Final = 50_700.0
-"""GPU-hours between two failures: 16,384 H100 for 54 days had 419 unexpected interruptions (Llama 3, arXiv:2407.21783, 2024)."""
 
 
 class Traffic(Checked):
@@ -78,11 +75,11 @@ class Traffic(Checked):
     """What becomes of a request above that: it waits in the gateway, or is turned away."""
     fail_at_s: Annotated[float, Field(ge=0, le=604_800, allow_inf_nan=False)] | None = None
     """When one replica fails; empty = none does."""
-    repair_s: Annotated[float, Field(gt=0, le=604_800, allow_inf_nan=False)] = 300.0
+    repair_s: Annotated[float, Field(gt=0, le=604_800, allow_inf_nan=False)] = REPAIR_SECONDS
     """Time until it serves again."""
     failure_hours: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] = FAILURE_HOURS
     """Mean GPU-hours between two failures, for the spare replicas that an availability asks for."""
-    availability: Annotated[float, Field(gt=0, le=0.999999, allow_inf_nan=False)] = 0.999
+    availability: Annotated[float, Field(gt=0, le=0.999999, allow_inf_nan=False)] = AVAILABILITY
     """Share of time in which as many replicas as are needed must be up."""
 
     @classmethod

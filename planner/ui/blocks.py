@@ -10,8 +10,8 @@ import streamlit as st
 
 from planner.answer import answer
 from planner.catalog.version import catalogue_version
-from planner.notes import MEDIAN
 from planner.plan import Plan
+from planner.promised import MEDIAN
 from planner.setting import resolve
 from planner.specs.scenario import Scenario
 from planner.ui import band_words, charts, curve_chart, data, show, tile_words, words
@@ -36,7 +36,7 @@ def headline(plan: Plan) -> None:
         show.verdict(None if impossible else plan.fits, say("fits"), say("fits_not"), say("fits_unknown"))
         judged = plan.meets_sla if plan.fits and plan.tpot_ms is not None else None
         pct = plan.scenario.sla_pct
-        kept = say("sla") if pct == MEDIAN else say("sla_mean", pct=f"{pct:g}")
+        kept = say("sla") if pct == MEDIAN else say("sla_at", pct=f"{pct:g}")
         show.verdict(judged, kept, say("sla_not"), say("sla_unknown"))
         runs = None if impossible else plan.engine_ok
         show.verdict(runs, say("engine_ok", engine=engine), say("engine_not", engine=engine), say("engine_unknown"))

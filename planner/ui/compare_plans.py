@@ -9,8 +9,8 @@ import streamlit as st
 from planner.catalog.scenarios import preset, preset_ids
 from planner.compare.comparison import Comparison
 from planner.compare.link import FEWEST, LETTERS, MOST
-from planner.notes import MEDIAN
 from planner.plan import Plan
+from planner.promised import MEDIAN
 from planner.setting import resolve
 from planner.ui import compare_state as held
 from planner.ui import show
@@ -70,7 +70,7 @@ def _verdicts(plan: Plan, name: str) -> None:
     engine, pct = resolve(plan.scenario).engine.name, plan.scenario.sla_pct
     impossible = plan.binds == "layout" and not plan.fits
     judged = plan.meets_sla if plan.fits and plan.tpot_ms is not None else None
-    kept = say("sla") if pct == MEDIAN else say("sla_mean", pct=f"{pct:g}")
+    kept = say("sla") if pct == MEDIAN else say("sla_at", pct=f"{pct:g}")
     runs = None if impossible else plan.engine_ok
     with st.container(horizontal=True, gap="xsmall", key=f"compare_verdicts_{name}"):
         show.verdict(None if impossible else plan.fits, say("fits"), say("fits_not"), say("fits_unknown"))

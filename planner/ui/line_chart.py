@@ -50,7 +50,9 @@ def channel(ink: Palette, field: str, scale: Scale, *, vertical: bool = False, h
     """A channel on one scale; a vertical one leaves room for labels above the plot."""
     grid = {"grid": vertical, "ticks": not vertical}
     if not scale.ticks:
-        linear = {"zero": True, "nice": True, "padding": 4, "rangeMax": head}
+        linear = (
+            {"zero": True, "nice": True, "padding": 4, "rangeMax": head} if vertical else {"zero": True, "nice": False}
+        )
         shown = axis(ink, scale.title, format=scale.form, tickCount=5, **grid)
         return {"field": field, "type": "quantitative", "scale": linear, "axis": shown}
     log: dict[str, Any] = {

@@ -10,10 +10,12 @@ import streamlit as st
 
 from planner.errors import InputError
 from planner.share import OF_PAGES, PRESET, address
+from planner.simulate.spelling import PAGE
 from planner.specs.scenario import Scenario
-from planner.ui import link, optimise_inputs, optimise_refusal, show, sidebar, state
+from planner.ui import link, optimise_inputs, optimise_refusal, show, sidebar, state, traffic_inputs
 from planner.ui.text import say
 from planner.ui.theme import mode
+from planner.ui.traffic_words import word
 
 HERE: Final = Path(__file__).resolve().parent
 SIDEBAR_PIXELS: Final = 324
@@ -22,11 +24,18 @@ PAGES: Final = HERE / "app_pages"
 OTHERS: Final = {
     "optimise": ":material/search:",
     "compare": ":material/compare_arrows:",
+    "traffic": ":material/timeline:",
     "fleet": ":material/hub:",
     "model": ":material/schema:",
     "trust": ":material/verified:",
 }
 """Pages after Plan, in the order of the bar, with their icons."""
+
+OF_OWN: Final = {
+    optimise_inputs.PAGE: (optimise_inputs.judged, ""),
+    PAGE: (traffic_inputs.judged, "link_refused_why"),
+}
+"""Pages that judge their own part of an address, with the word that says what a refused link did not do."""
 
 FIRST, SEEN = "_first", "_seen"
 REFUSED: Final = "_refused"
@@ -93,9 +102,12 @@ def _reads_link(page: str) -> bool:
 
 def _refuse(judged: link.Judged, own: link.Pairs, page: str) -> None:
     """The refusals of a link, and the way on; a question's own faults stand beside those of its scenario."""
-    if page == optimise_inputs.PAGE:
-        faults, sound = optimise_inputs.judged(own)
-        optimise_refusal.draw((*judged.faults, *faults), partial(_go_on, judged.scenario, sound))
+    if page in OF_OWN:
+        own_judge, why = OF_OWN[page]
+        faults, sound = own_judge(own)
+        optimise_refusal.draw(
+            (*judged.faults, *faults), partial(_go_on, judged.scenario, sound), word(why) if why else ""
+        )
         return
     show.refused(say("link_refused"), say("link_refused_why"), link.refused_rows(judged.faults))
     st.button(say("continue"), key="_continue", help=say("continue_help"), on_click=_go_on, args=(judged.scenario, own))

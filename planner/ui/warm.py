@@ -11,7 +11,16 @@ from planner.fleet.example import example
 from planner.fleet.mix import fleet_of
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
-from planner.ui import charts, curve_chart, fleet_charts, model_charts, optimise_chart, optimise_tornado, trust_parity
+from planner.ui import (
+    charts,
+    curve_chart,
+    fleet_charts,
+    model_charts,
+    optimise_chart,
+    optimise_tornado,
+    traffic_charts,
+    trust_parity,
+)
 from planner.ui.theme import Mode
 
 LAZY: Final = ("pandas", "pyarrow", "streamlit.elements.vega_charts", "streamlit.elements.arrow")
@@ -33,10 +42,14 @@ def warm() -> None:
     importlib.import_module("planner.ui.model_blocks")
     importlib.import_module("planner.ui.optimise_page")
     importlib.import_module("planner.ui.fleet_inputs")
+    importlib.import_module("planner.ui.traffic_page")
     for shown in MODES:
         charts.memory(shown), curve_chart.curve(shown), charts.step(shown)
         optimise_chart.front(shown, "gpu"), optimise_tornado.tornado(shown)
         trust_parity.parity(shown, "TPOT", "engine")
+        traffic_charts.state(shown), traffic_charts.cache_used(shown)
+        for name in traffic_charts.TIMES:
+            traffic_charts.spread(shown, name)
         for chart in (*MODEL_CHARTS, fleet_charts.bill):
             chart(shown)
     for scenario in (Scenario(), *(preset.scenario for preset in presets()[:3])):

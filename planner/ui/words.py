@@ -10,7 +10,6 @@ from planner.candidates import candidates
 from planner.evaluate import evaluate
 from planner.measured import measured_points
 from planner.nearest import LARGEST_TP, nearest_fit, nearest_keeping
-from planner.notes import MEDIAN
 from planner.plan import Plan
 from planner.setting import resolve
 from planner.specs.layout import layout
@@ -37,7 +36,6 @@ def context(plan: Plan) -> str:
     setting, s = resolve(plan.scenario), plan.scenario
     demand = f"{decimal(s.qps)} requests/s" if s.qps else "one replica"
     cached = f", {percent(s.prefix)} from cache" if s.prefix else ""
-    mean = "" if s.sla_pct == MEDIAN else " (judged on means)"
     return " · ".join(
         (
             setting.model.name,
@@ -46,7 +44,7 @@ def context(plan: Plan) -> str:
             f"{setting.engine.name} {setting.engine.version}",
             f"{s.isl:,} tokens in{cached}, {s.osl:,} out",
             demand,
-            f"TTFT ≤ {asked(s.sla_ttft_ms)}, TPOT ≤ {asked(s.sla_tpot_ms)} at P{s.sla_pct:g}{mean}",
+            f"TTFT ≤ {asked(s.sla_ttft_ms)}, TPOT ≤ {asked(s.sla_tpot_ms)} at P{s.sla_pct:g}",
         )
     )
 

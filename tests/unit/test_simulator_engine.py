@@ -131,12 +131,11 @@ def test_blocks_of_the_whole_answer_at_admission():
 
 
 def test_the_newest_admission_is_preempted_though_an_older_one_joined_later():
-    """A reads 8 tokens in two steps, B, admitted after it, joins first; A stays when room is short.
+    """A reads 12 tokens in three steps; B, admitted after it, joins at 2, before A, and still is the one that leaves.
 
-    7 blocks of 2: A has 4 and B 2 blocks. Till 2 both are read; at 2 A (8 tokens) and B (4, at 2) decode: at 2 B needs a
-    block for its fifth token and A for its ninth, one is free: B leaves.
+    At 3 A has 12 tokens and B 4, which are 6 and 2 of 9 blocks; both need another and one is free.
     """
-    found = simulated(asked([0, 0], [8, 3], [4, 5]), wide(block=2, blocks=7, chunk=4))
+    found = simulated(asked([0, 0], [12, 3], [4, 5]), wide(block=2, blocks=9, chunk=4))
     assert found.preempted.tolist() == [0, 1]
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from planner.errors import HeadroomError
 from planner.plan import Plan
 from planner.single import plan_of
-from planner.ui import advice_block, band_words, blocks, sharing, show, state, techniques_block
+from planner.ui import advice_block, band_words, blocks, queue_block, sharing, show, state, techniques_block
 from planner.ui.text import say
 
 
@@ -31,11 +31,14 @@ def page() -> None:
             _time(plan)
     with grid.cell():
         _money(plan)
+    queues = grid.cell(column_span="all")
     with grid.cell(column_span="all"):
         blocks.notes(plan)
     advice, techniques = grid.cell(column_span="all"), grid.cell(column_span="all")
     with grid.cell(column_span="all"):
         sharing.row(plan)
+    with queues:
+        queue_block.card(plan)
     with techniques:
         techniques_block.card(plan)
     with advice:  # last: it is worked out while everything else is on the page already

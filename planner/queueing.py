@@ -1,0 +1,237 @@
+"""Queues in front of and inside one replica: what its requests see at a percentile, without simulating one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtr
+
+from planner.rows import Bounds, promised_tpot
+from planner.setting import Setting
+from planner.station import Sample, Station, sample, station
+
+Grid = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tails:
+    """One replica at one rate: what its requests see, at the percentile that was asked.
+
+    Attributes:
+        rate, saturation: requests/s that arrive, and from which on queues grow; load: their ratio.
+        batch_mean, batch_at: running requests, mean and at the percentile.
+        waits: probability that a request waits for a seat.
+        ttft_mean, ttft, tpot_mean, tpot: mean and at the percentile [s].
+        share: share of requests that keep both promises.
+        holds: whether each promise is kept at the percentile.
+        sure: whether theory is known to hold here; why: what it does not know otherwise.
+    """
+
+    rate: float
+    saturation: float
+    load: float
+    batch_mean: float
+    batch_at: float
+    waits: float
+    ttft_mean: float
+    ttft: float
+    tpot_mean: float
+    tpot: float
+    share: float
+    holds: bool
+    sure: bool
+    why: str
+
+
+def tails(
+    setting: Setting,
+    known: Bounds,
+    rate: float,
+    *,
+    batch: float,
+    pct: float,
+    isl_cv: float = 0.0,
+    osl_cv: float = 0.0,
+) -> Tails:
+    """What requests see when they arrive at random at one replica.
+
+    Args:
+        setting, known: what is asked, and the bounds of its one layout, which holds the batch.
+        rate: requests/s at this replica.
+        batch: most requests that run at a time.
+        pct: percentile of the promise [%].
+        isl_cv, osl_cv: standard deviation over mean of prompt and output lengths (lognormal).
+    """
+    return _at(station(setting, known, max(batch, 1.0), isl_cv, osl_cv), rate, pct)
+
+
+def curve(
+    setting: Setting,
+    known: Bounds,
+    rates: Sequence[float],
+    *,
+    batch: float,
+    pct: float,
+    isl_cv: float = 0.0,
+    osl_cv: float = 0.0,
+) -> tuple[Tails, ...]:
+    """The same at several rates."""
+    of = station(setting, known, max(batch, 1.0), isl_cv, osl_cv)
+    return tuple(_at(of, rate, pct) for rate in rates)
+
+
+def saturation(setting: Setting, known: Bounds, *, batch: float) -> float:
+    """The rate of one replica from which on queues grow without end [requests/s]."""
+    return station(setting, known, max(batch, 1.0), 0.0, 0.0).saturation
+
+
+HALVINGS = 11
+"""How often the search for the largest rate halves it: to a two-thousandth of the rate at which queues grow."""
+
+
+def largest_rate(
+    setting: Setting,
+    known: Bounds,
+    *,
+    batch: float,
+    pct: float,
+    isl_cv: float = 0.0,
+    osl_cv: float = 0.0,
+) -> float:
+    """The largest rate of one replica at which TTFT and TPOT each keep the promise at the percentile [requests/s].
+
+    0 where not even rare requests keep it.
+    """
+    of = station(setting, known, max(batch, 1.0), isl_cv, osl_cv)
+    low, high = of.saturation / 2.0**HALVINGS, of.saturation
+    if not _at(of, low, pct).holds:
+        return 0.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if _at(of, middle, pct).holds else (low, middle)
+    return low
+
+
+def replicas_at(
+    setting: Setting,
+    known: Bounds,
+    *,
+    batch: float,
+    pct: float,
+    qps: float,
+    isl_cv: float = 0.0,
+    osl_cv: float = 0.0,
+) -> int | None:
+    """Fewest replicas that keep the promise at the percentile at a total rate [requests/s]; None where none do.
+
+    Each is given its share of the arrivals at random and keeps a queue of its own. One queue for all of them, or a gateway
+    that looks for the least loaded, is better: this number is on the safe side.
+    """
+    most = largest_rate(setting, known, batch=batch, pct=pct, isl_cv=isl_cv, osl_cv=osl_cv)
+    return None if most <= 0.0 else max(1, int(np.ceil(qps / most * (1.0 - 1e-12))))
+
+
+MOST_SPARES = 10_000
+"""Spare replicas beyond which none are looked for."""
+
+
+def spares_for(replicas: int, availability: float, failure_per_hour: float, repair_hours: float) -> int | None:
+    """Fewest spare replicas so that as many as are needed are up for a share of the time; None where none are enough.
+
+    Args:
+        replicas: that are needed.
+        availability: share of the time, below 1.
+        failure_per_hour: failures of one replica in an hour of service.
+        repair_hours: mean time until a failed one serves again [h].
+
+    Replicas fail independently; a spare runs, and fails, like the others.
+    """
+    down = failure_per_hour * repair_hours / (1.0 + failure_per_hour * repair_hours)
+    spares = np.arange(MOST_SPARES + 1.0)
+    enough = bdtr(spares, (replicas + spares).astype(np.int64), down) >= availability
+    return int(np.argmax(enough)) if enough.any() else None
+
+
+def in_flight_limit(known: Bounds) -> int:
+    """Requests that a gateway may have in flight at one replica: the largest batch that cache, engine and promise allow."""
+    return int(known.limits.largest[0, 0])
+
+
+def _at(of: Station, rate: float, pct: float) -> Tails:
+    """A replica whose steps are known, at one rate."""
+    met = sample(of, rate)
+    return _overloaded(of, rate) if met is None else _tails(of, rate, pct / 100.0, met)
+
+
+def _tails(of: Station, rate: float, pct: float, met: Sample) -> Tails:
+    """The numbers of a sample."""
+    sla_ttft, sla_tpot = of.setting.scenario.sla_ttft_ms / 1e3, promised_tpot(of.setting)
+    ttft, tpot = met.first(), met.tpot
+    first, token = float(np.quantile(ttft, pct)), float(np.quantile(tpot, pct))
+    why = _doubt(of, rate, pct, met, first)
+    return Tails(
+        rate=rate,
+        saturation=of.saturation,
+        load=rate / of.saturation,
+        batch_mean=met.chain.mean,
+        batch_at=float(met.chain.quantile(pct)),
+        waits=met.chain.waits,
+        ttft_mean=float(ttft.mean()),
+        ttft=first,
+        tpot_mean=float(tpot.mean()),
+        tpot=token,
+        share=_share(ttft, tpot, sla_ttft, sla_tpot),
+        holds=first <= sla_ttft and token <= sla_tpot,
+        sure=not why,
+        why=why,
+    )
+
+
+def _share(ttft: Grid, tpot: Grid, sla_ttft: float, sla_tpot: float) -> float:
+    """Share of requests that keep both promises."""
+    return float(np.mean((ttft <= sla_ttft) & (tpot <= sla_tpot)))
+
+
+def _overloaded(of: Station, rate: float) -> Tails:
+    """A rate that the replica does not carry: everybody waits without end."""
+    most, never = float(of.seats[-1]), float("inf")
+    full = most / float(of.ending[-1]) / of.residence / of.steps.tokens
+    return Tails(
+        rate, of.saturation, rate / of.saturation, most, most, 1.0, never, never, full, full, 0.0, False, True, ""
+    )
+
+
+MOST_LOAD = 0.9
+"""Share of saturation beyond which theory has not been held against simulations."""
+
+TTFT_OFF, TPOT_OFF, SHARE_OFF = 0.05, 0.03, 0.05
+"""How far times may be off where theory holds, and how far the share of kept promises may then be."""
+
+
+def _doubt(of: Station, rate: float, pct: float, met: Sample, first: float) -> str:
+    """Why theory is not known to hold; empty where it is."""
+    asked = of.setting.scenario
+    if asked.pp > 1 or asked.spec > 0 or of.setting.engine.id == "sglang":
+        return "Pipelines, drafts and engines that read prompts first are simulated, not worked out."
+    if rate > MOST_LOAD * of.saturation:
+        return "Above 90 % of saturation queues are long and slow to settle."
+    sla_ttft, sla_tpot = asked.sla_ttft_ms / 1e3, promised_tpot(of.setting)
+    kept = _share(met.first(), met.tpot, sla_ttft, sla_tpot)
+    for up in (1.0, -1.0):
+        other = _share(met.first() * (1.0 + up * TTFT_OFF), met.tpot * (1.0 + up * TPOT_OFF), sla_ttft, sla_tpot)
+        if abs(other - kept) > SHARE_OFF:
+            return "The promise lies where requests crowd: a few percent of time decide on many of them."
+    return _seat_doubt(pct, met, first)
+
+
+def _seat_doubt(pct: float, met: Sample, first: float) -> str:
+    """Whether the percentile hinges on who waits for a seat."""
+    low, high = (first / 1.25, first * 1.25)
+    for times in (0.4, 2.0):
+        other = float(np.quantile(met.first(min(met.chain.waits * times, 1.0)), pct))
+        if not low <= other <= high:
+            return "About as many requests wait for a seat as the percentile leaves out: it hinges on a few."
+    return ""

@@ -1,0 +1,149 @@
+"""Sentences of the Traffic page's studies: short, with numbers from the study and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.simulate.expected import Expected
+from planner.simulate.outage import Course, Outage
+from planner.simulate.studies import Knee, Routing
+from planner.specs.scenario import Scenario
+from planner.ui.traffic_sentences import broken, pct_of, promised, share
+from planner.ui.traffic_words import word
+from planner.units import DASH, show, significant, whole
+
+
+def knee(found: Knee, scenario: Scenario) -> str:
+    """Up to which rate it holds, and how the rate asked stands to that."""
+    bad = found.at_broken
+    what = "" if bad is None else broken(bad.summary, scenario)
+    if found.knee is None:
+        return word("knee_none", broken=significant(found.broken or 0.0), bound=what)
+    now = _now(found)
+    if bad is None:
+        return word("knee_all", knee=significant(found.knee), now=now)
+    return word("knee_finding", knee=significant(found.knee), bound=what, broken=significant(bad.rate), now=now)
+
+
+def _now(found: Knee) -> str:
+    """How the rate asked stands to the knee."""
+    ratio = found.now / (found.knee or found.now)
+    asked = significant(found.now)
+    if ratio <= 1.0:
+        return word("knee_now", now=asked, share=show(ratio, "%"))
+    return word("knee_now_over", now=asked, share=show(ratio - 1.0, "%"))
+
+
+def theory(expected: Sequence[Expected], found: Knee) -> str:
+    """How to read the charts, and what the dashed line is; where it is not drawn, and why."""
+    unsure = [each for each in expected if not each.sure]
+    said = [word("knee_each", requests=whole(found.requests)), word("ratio_finding")]
+    if len(unsure) < len(expected):
+        said.append(word("knee_theory_many" if found.replicas > 1 else "knee_theory"))
+    if unsure:
+        said.append(word("knee_unsure", why=unsure[-1].why.strip().rstrip(".") or DASH))
+    return " ".join(said)
+
+
+def routing(found: Routing, scenario: Scenario) -> str:
+    """Which way serves best, and where the one set stands."""
+    best, pct = found.best, pct_of(scenario)
+    texts = {"share": share(best.summary.share_good), "pct": pct, "ttft": show(best.summary.ttft.at_pct, "ms")}
+    limit, now = whole(best.limit), _as_set(found, scenario)
+    if found.replicas > 1:
+        return word("routing_finding", best=word(best.router), limit=limit, now=now, **texts)
+    return word("routing_one_finding", limit=limit, now=now, **texts)
+
+
+def worth(found: Routing) -> bool:
+    """Whether the best way is better than the one set."""
+    return found.best != found.as_set
+
+
+def _as_set(found: Routing, scenario: Scenario) -> str:
+    """Where the way that is set stands."""
+    if not worth(found):
+        return word("routing_here")
+    way = found.as_set
+    texts = {"share": share(way.summary.share_good), "ttft": show(way.summary.ttft.at_pct, "ms")}
+    name = f"{word(way.router)}, " if found.replicas > 1 else ""
+    return word("routing_set", router=name, limit=whole(way.limit), pct=pct_of(scenario), **texts)
+
+
+def use(found: Routing) -> str:
+    """Label of the button that takes the best way."""
+    best = found.best
+    name = f"{word(best.router)}, {whole(best.limit)}" if found.replicas > 1 else whole(best.limit)
+    return f"{word('use')}: {name}"
+
+
+def routing_header(scenario: Scenario) -> tuple[str, ...]:
+    """Titles of the table of ways."""
+    pct = pct_of(scenario)
+    times = (word("col_ttft", pct=pct), word("col_tpot", pct=pct))
+    return (word("col_router"), word("col_limit"), word("col_good"), *times, word("col_goodput"))
+
+
+def routing_rows(found: Routing) -> list[tuple[str, ...]]:
+    """Every way as finished figures."""
+    return [
+        (
+            word(way.router), whole(way.limit), share(way.summary.share_good), show(way.summary.ttft.at_pct, "ms"),
+            show(way.summary.tpot.at_pct, "ms"), significant(way.summary.good_tok_s * found.replicas),
+        )
+        for way in found.ways
+    ]  # fmt: skip
+
+
+def hurts(found: Outage, scenario: Scenario) -> bool:
+    """Whether the failure breaks the promise on TTFT somewhere."""
+    worst = found.failed.worst_ms
+    return worst is None or worst > scenario.sla_ttft_ms
+
+
+def outage(found: Outage, scenario: Scenario) -> str:
+    """What one failed replica does."""
+    course = found.failed
+    texts = {
+        "which": word("outage_only") if course.replicas == 1 else word("outage_of", replicas=whole(course.replicas)),
+        "width": f"{found.width_s:g} s", "pct": pct_of(scenario),
+        "worst": _worst(course), "calm": _worst(found.healthy), "sla": promised("ttft", scenario),
+        "restarted": _restarted(course),
+    }  # fmt: skip
+    if not hurts(found, scenario):
+        return word("outage_calm", **texts)
+    if not found.healthy.summary.meets_sla:
+        return word("outage_broken", **texts)
+    if course.recovered_s is None:
+        return word("outage_lost", **texts)
+    return word("outage_hurt", recovered=show(course.recovered_s, "s"), **texts)
+
+
+def _worst(course: Course) -> str:
+    """The longest TTFT of a window; that nothing is served."""
+    return word("outage_nobody") if course.worst_ms is None else show(course.worst_ms, "ms")
+
+
+def _restarted(course: Course) -> str:
+    """How many requests begin again, and how late the last of them has its first token."""
+    if not course.restarted:
+        return word("outage_none_restarted")
+    key = "outage_one_restarted" if course.restarted == 1 else "outage_restarted"
+    late = "" if course.caught_ms is None else word("outage_caught", time=show(course.caught_ms, "ms"))
+    return word(key, count=whole(course.restarted), late=late)
+
+
+def spare(found: Outage, scenario: Scenario) -> str:
+    """What one replica more makes of it."""
+    course = found.spared
+    if not hurts(found, scenario):
+        return word("outage_spare_needless", worst=_worst(course))
+    if course.worst_ms is not None and course.worst_ms <= scenario.sla_ttft_ms:
+        after = word("outage_spare_calm")
+    elif course.recovered_s is None:
+        after = word("outage_spare_lost")
+    elif course.recovered_s == 0.0:
+        after = word("outage_spare_same")
+    else:
+        after = word("outage_spare_back", recovered=show(course.recovered_s, "s"))
+    return word("outage_spare_helps", worst=_worst(course), spared=after)
