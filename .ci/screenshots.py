@@ -23,6 +23,7 @@ PICTURES = {
     "optimise-light.png": ("optimise?gpu=h200-sxm&weights=fp8", "light", 1440),
     "compare-light.png": ("compare", "light", 1440),
     "fleet-light.png": ("fleet", "light", 1440),
+    "traffic-light.png": ("traffic?model=llama-3.1-8b&qps=40&sla_ttft_ms=500&sla_tpot_ms=40&sla_pct=99", "light", 1440),
     "trust-light.png": ("trust", "light", 1440),
 }
 """File name: query string or path of the page, theme, width in pixels."""
@@ -42,6 +43,8 @@ def main() -> None:
         for name, (where, theme, width) in PICTURES.items():
             page, faults = harness.new_page(chromium, theme=theme, width=width)
             harness.go(page, f"{server.url}/{where}")
+            if where.startswith("traffic"):
+                page.get_by_role("button", name="Run", exact=True).click()
             harness.settle(page, charts=1)
             page.wait_for_timeout(AROUND_MS)  # what is worked out after the answer: prices of constraints, the tornado
             harness.screenshot(page, IMAGES / name)

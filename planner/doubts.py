@@ -12,6 +12,7 @@ import numpy as np
 from planner.catalog.version import catalogue_version
 from planner.nearest import keeping_tp
 from planner.plan import CurvePoint, Note, Plans
+from planner.promised import MEDIAN
 from planner.setting import Setting
 from planner.specs.scenario import Scenario
 from planner.units import show, whole
@@ -95,7 +96,7 @@ def _batch_within(curve: Curve, promise: float) -> float:
 def _ttft(setting: Setting, row: Plans) -> tuple[Note, ...]:
     """Whether TTFT under load may break a promise that an idle replica keeps."""
     promise, ttft = setting.scenario.sla_ttft_ms, float(row.ttft_ms[0])
-    if ttft * LOADED_TTFT <= promise:
+    if ttft * LOADED_TTFT <= promise or setting.scenario.sla_pct != MEDIAN:  # at a percentile queues are counted
         return ()
     text = (
         f"TTFT of {show(ttft, 'ms')} is without queues. Public load tests, which start with all requests at once, measure "

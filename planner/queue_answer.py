@@ -27,7 +27,7 @@ def queue_figures(scenario: Scenario, plan: Plan) -> Mapping[str, Figure] | None
     """The queue of a plan; None where it has no speed. Times in ms, rates in requests/s of one replica.
 
     Keys: `sla_pct`; `carried_qps` at the percentile, `saturation_qps` beyond which queues grow; `replicas_needed` for the
-    asked rate; at the plan's own rate `rate_qps`, `batch_mean`, `batch_pct`, `wait_share`, `ttft_mean_ms`, `ttft_pct_ms`,
+    asked rate, and `replicas_mean` that it takes on means; at the plan's own rate `rate_qps`, `batch_mean`, `batch_pct`, `wait_share`, `ttft_mean_ms`, `ttft_pct_ms`,
     `tpot_mean_ms`, `tpot_pct_ms`, `share_good`, `holds`; `in_flight` of the gateway; `spares` for `availability`; whether theory
     is `sure`, and `why` not.
     """
@@ -40,6 +40,7 @@ def queue_figures(scenario: Scenario, plan: Plan) -> Mapping[str, Figure] | None
         "carried_qps": found.carries,
         "saturation_qps": now.saturation,
         "replicas_needed": found.replicas,
+        "replicas_mean": found.mean_replicas,
         "rate_qps": now.rate,
         "batch_mean": now.batch_mean,
         "batch_pct": now.batch_at,

@@ -65,7 +65,7 @@ def tails(
         pct: percentile of the promise [%].
         isl_cv, osl_cv: standard deviation over mean of prompt and output lengths (lognormal).
     """
-    return _at(station(setting, known, max(batch, 1.0), isl_cv, osl_cv), rate, pct)
+    return at_rate(station(setting, known, max(batch, 1.0), isl_cv, osl_cv), rate, pct)
 
 
 def curve(
@@ -80,7 +80,7 @@ def curve(
 ) -> tuple[Tails, ...]:
     """The same at several rates."""
     of = station(setting, known, max(batch, 1.0), isl_cv, osl_cv)
-    return tuple(_at(of, rate, pct) for rate in rates)
+    return tuple(at_rate(of, rate, pct) for rate in rates)
 
 
 def saturation(setting: Setting, known: Bounds, *, batch: float) -> float:
@@ -107,11 +107,11 @@ def largest_rate(
     """
     of = station(setting, known, max(batch, 1.0), isl_cv, osl_cv)
     low, high = of.saturation / 2.0**HALVINGS, of.saturation
-    if not _at(of, low, pct).holds:
+    if not _holds(of, low, pct):
         return 0.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if _at(of, middle, pct).holds else (low, middle)
+        low, high = (middle, high) if _holds(of, middle, pct) else (low, middle)
     return low
 
 
@@ -134,6 +134,9 @@ def replicas_at(
     return None if most <= 0.0 else max(1, int(np.ceil(qps / most * (1.0 - 1e-12))))
 
 
+EXACT = 1e-12
+"""Probabilities that differ by less are equal."""
+
 MOST_SPARES = 10_000
 """Spare replicas beyond which none are looked for."""
 
@@ -151,7 +154,7 @@ def spares_for(replicas: int, availability: float, failure_per_hour: float, repa
     """
     down = failure_per_hour * repair_hours / (1.0 + failure_per_hour * repair_hours)
     spares = np.arange(MOST_SPARES + 1.0)
-    enough = bdtr(spares, (replicas + spares).astype(np.int64), down) >= availability
+    enough = bdtr(spares, (replicas + spares).astype(np.int64), down) >= availability - EXACT
     return int(np.argmax(enough)) if enough.any() else None
 
 
@@ -160,10 +163,21 @@ def in_flight_limit(known: Bounds) -> int:
     return int(known.limits.largest[0, 0])
 
 
-def _at(of: Station, rate: float, pct: float) -> Tails:
-    """A replica whose steps are known, at one rate."""
+def at_rate(of: Station, rate: float, pct: float) -> Tails:
+    """What requests see at a replica whose steps are known, when so many arrive a second; `pct` in %."""
     met = sample(of, rate)
     return _overloaded(of, rate) if met is None else _tails(of, rate, pct / 100.0, met)
+
+
+def _holds(of: Station, rate: float, pct: float) -> bool:
+    """Whether TTFT and TPOT each keep the promise at the percentile."""
+    met, asked = sample(of, rate), of.setting.scenario
+    if met is None:
+        return False
+    token = float(np.quantile(met.tpot, pct / 100.0))
+    return (
+        token <= promised_tpot(of.setting) and float(np.quantile(met.first(), pct / 100.0)) <= asked.sla_ttft_ms / 1e3
+    )
 
 
 def _tails(of: Station, rate: float, pct: float, met: Sample) -> Tails:
@@ -171,7 +185,7 @@ def _tails(of: Station, rate: float, pct: float, met: Sample) -> Tails:
     sla_ttft, sla_tpot = of.setting.scenario.sla_ttft_ms / 1e3, promised_tpot(of.setting)
     ttft, tpot = met.first(), met.tpot
     first, token = float(np.quantile(ttft, pct)), float(np.quantile(tpot, pct))
-    why = _doubt(of, rate, pct, met, first)
+    why = _doubt(of, rate, pct * 100.0, met, first)
     return Tails(
         rate=rate,
         saturation=of.saturation,
@@ -210,6 +224,21 @@ MOST_LOAD = 0.9
 TTFT_OFF, TPOT_OFF, SHARE_OFF = 0.05, 0.03, 0.05
 """How far times may be off where theory holds, and how far the share of kept promises may then be."""
 
+READING_OFF = 1.0
+"""What prompts add to the error of TPOT: so many times the share of time that they take, over the root of a request's steps."""
+
+MOST_JUMPS, MOST_UNEVEN, SOME_KEPT = 0.05, 0.4, 0.02
+"""Where it matters who keeps the promise (a share between), that error at most; and spread of prompts · their share of time."""
+
+UNEVEN_ROOM = 4.0
+"""Largest prompts, about, that a step must have room for where their lengths vary."""
+
+MOST_READING = 0.25
+"""Share of the time that goes into prompts up to which attention ranks are taken to read side by side."""
+
+HELD = 0.8
+"""Share of the cache's seats up to which requests of uneven length do not push each other out."""
+
 
 def _doubt(of: Station, rate: float, pct: float, met: Sample, first: float) -> str:
     """Why theory is not known to hold; empty where it is."""
@@ -218,20 +247,61 @@ def _doubt(of: Station, rate: float, pct: float, met: Sample, first: float) -> s
         return "Pipelines, drafts and engines that read prompts first are simulated, not worked out."
     if rate > MOST_LOAD * of.saturation:
         return "Above 90 % of saturation queues are long and slow to settle."
+    return _length_doubt(of, pct, met) or _seat_doubt(of, pct, met, first) or _promise_doubt(of, met)
+
+
+def _length_doubt(of: Station, pct: float, met: Sample) -> str:
+    """Whether lengths of prompts and outputs are beyond what the chain of prompts sees."""
+    steps, chunk = of.steps, of.setting.scenario.chunk
+    if steps.part > 0.0 and 0 < chunk < min(of.setting.prompt.tokens, of.setting.token_budget):
+        return "Prompts in chunks smaller than the token budget are read side by side, which only a simulation follows."
+    ranks = float(of.known.clock.placed.layout.dp[0, 0])
+    if ranks > 1.0 and met.reading > MOST_READING:
+        return "Attention ranks that read prompts much of the time wait for each other, as only a simulation follows."
+    uneven = of.isl_cv > 0.0 and steps.part > 0.0
+    if uneven and (ranks > 1.0 or _room(of, met) < UNEVEN_ROOM * (1.0 + of.isl_cv)):
+        return "Prompts of uneven length, some longer than a step's budget, hold each other up."
+    held = HELD * float(of.known.space.held[0, 0])
+    if max(of.isl_cv, of.osl_cv) > 0.0 and float(met.chain.quantile(pct / 100.0)) > held:
+        return "Requests of uneven length fill the cache and push each other out."
+    return ""
+
+
+def _room(of: Station, met: Sample) -> float:
+    """Prompts that a step has room for beside the mean batch."""
+    return float(of.steps.room(np.array([of.deciding(np.array([met.chain.mean]))[0]]))[0])
+
+
+def _promise_doubt(of: Station, met: Sample) -> str:
+    """Whether a small error of a time changes how many requests keep the promise."""
+    asked = of.setting.scenario
     sla_ttft, sla_tpot = asked.sla_ttft_ms / 1e3, promised_tpot(of.setting)
     kept = _share(met.first(), met.tpot, sla_ttft, sla_tpot)
+    jumps = met.reading / float(np.sqrt(max(of.decoding, 1.0)))
+    if SOME_KEPT < kept < 1.0 - SOME_KEPT and (jumps > MOST_JUMPS or of.isl_cv * met.reading > MOST_UNEVEN):
+        return "A few prompts decide on the tokens of a request here: who keeps the promise is only simulated."
+    off = TPOT_OFF + READING_OFF * jumps
     for up in (1.0, -1.0):
-        other = _share(met.first() * (1.0 + up * TTFT_OFF), met.tpot * (1.0 + up * TPOT_OFF), sla_ttft, sla_tpot)
+        other = _share(met.first() * (1.0 + up * TTFT_OFF), met.tpot * (1.0 + up * off), sla_ttft, sla_tpot)
         if abs(other - kept) > SHARE_OFF:
             return "The promise lies where requests crowd: a few percent of time decide on many of them."
-    return _seat_doubt(pct, met, first)
+    return ""
 
 
-def _seat_doubt(pct: float, met: Sample, first: float) -> str:
+FEW_WAIT = 0.2
+"""Waiting for a seat counts from this share of what the percentile leaves out on."""
+
+
+def _seat_doubt(of: Station, pct: float, met: Sample, first: float) -> str:
     """Whether the percentile hinges on who waits for a seat."""
+    waits, some = met.chain.waits, FEW_WAIT * (1.0 - pct / 100.0)
+    if waits > some and (of.osl_cv > 0.0 or (of.steps.part > 0.0 and _room(of, met) < 2.0)):
+        return "Seats are short while lengths vary or prompts fill whole steps: who waits is only simulated."
+    if waits < some:
+        return ""
     low, high = (first / 1.25, first * 1.25)
     for times in (0.4, 2.0):
-        other = float(np.quantile(met.first(min(met.chain.waits * times, 1.0)), pct))
+        other = float(np.quantile(met.first(min(waits * times, 1.0)), pct / 100.0))
         if not low <= other <= high:
             return "About as many requests wait for a seat as the percentile leaves out: it hinges on a few."
     return ""

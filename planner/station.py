@@ -25,6 +25,9 @@ Groups = npt.NDArray[np.int64]
 GROUPS, JOINED = 6, 2
 """Batches that are told apart, equally likely parts of the distribution, and how many share a chain of waiting prompts."""
 
+ROUNDS, CLOSE = 12, 1e-4
+"""Rounds, of two steps and a leap each, in which mean steps settle, and the change at which they have."""
+
 FULL = 0.999
 """Share of what a full replica ends a second from which on it counts as carrying too much."""
 
@@ -141,12 +144,13 @@ def _mean_steps(of: Station, rate: float) -> Grid:
     if steps.part == 0.0:
         return seconds
     room = np.maximum(steps.admits, 1e-9)
-    for _ in range(40):
-        mean = np.minimum(rate * seconds / steps.stages, room)
-        after = steps.averaged(mean)
-        moved = float(np.max(np.abs(after / seconds - 1.0)))
-        seconds = after
-        if moved < 1e-4:
+    for _ in range(ROUNDS):
+        once = steps.averaged(np.minimum(rate * seconds / steps.stages, room))
+        twice = steps.averaged(np.minimum(rate * once / steps.stages, room))
+        moved = once - seconds
+        ratio = np.clip((twice - once) / np.where(moved == 0.0, 1.0, moved), 0.0, 0.97)
+        seconds = twice + (twice - once) * ratio / (1.0 - ratio)
+        if float(np.max(np.abs(twice - once) / once)) < CLOSE:
             break
     return seconds
 
@@ -177,6 +181,7 @@ class Sample:
     Attributes:
         chain: running requests; ttft, tpot: of each request, its wait for a seat left out of the first [s].
         seat: wait for a seat of a request if it has to [s]; place: how full each finds the replica, 0 to 1.
+        reading: share of the time that goes into prompts.
     """
 
     chain: Chain
@@ -184,6 +189,7 @@ class Sample:
     tpot: Grid
     seat: Grid
     place: Grid
+    reading: float
 
     def first(self, waits: float | None = None) -> Grid:
         """TTFT of each request when a share of them waits for a seat (None: the chain's) [s]."""
@@ -209,7 +215,8 @@ def sample(of: Station, rate: float) -> Sample | None:
         float(wait_shape(of.osl_cv)), 5
     )
     ttft = _fronts(of, sizes) + _pool_wait(of, rate) + met.seconds
-    return Sample(found, ttft, taken / of.steps.tokens, seat, place)
+    reading = float(np.mean(rate * pace.prompt / of.steps.stages)) if of.steps.part > 0.0 else 0.0
+    return Sample(found, ttft, taken / of.steps.tokens, seat, place, min(reading, 1.0))
 
 
 def _pool_servers(of: Station, rate: float) -> tuple[float, float]:
@@ -217,10 +224,12 @@ def _pool_servers(of: Station, rate: float) -> tuple[float, float]:
     pool, asked = of.setting.pool, of.setting.scenario
     if pool is None:
         return 1.0, 0.0
-    replicas = float(asked.fix_replicas or asked.decode_workers or 1)
+    replicas = asked.fix_replicas or asked.decode_workers
+    offered = asked.qps if replicas is None and asked.qps > 0.0 else rate * (replicas or 1)
+    planned = asked.qps if asked.qps > 0.0 else of.saturation * (replicas or 1)
+    workers = asked.prefill_workers or np.ceil(planned * pool.busy / asked.load)
     ranks = float(pool.at.dp[0, 0])
-    workers = asked.prefill_workers or np.ceil(rate * replicas * pool.busy / asked.load)
-    return max(float(workers), 1.0) * ranks, rate * replicas * pool.busy * ranks
+    return max(float(workers), 1.0) * ranks, offered * pool.busy * ranks
 
 
 def _pool_load(of: Station, rate: float) -> float:

@@ -65,7 +65,7 @@ def stay(cv: float, lengths: Grid) -> Stay:
         return Stay(half, twelfth, half, twelfth, np.ones(1))
     own, shares = _stays(cv)
     present, spread, coming, later = (np.interp(lengths, own, each) for each in shares)
-    return Stay(present, spread, coming, later, 1.0 + lengths * (1.0 + cv**2))
+    return Stay(present, spread, coming, later, np.maximum(1.0, lengths + cv**2 / 2.0))
 
 
 @dataclass(frozen=True)

@@ -186,8 +186,9 @@ def grounds(plan: Plan) -> None:
 
 
 def _remarks(plan: Plan) -> list[str]:
-    """Notes that stand nowhere else on the page: the price has its card, the nearest plan its link."""
-    return [note.text for note in plan.notes if note.field != "price" and note.code != "nearest_fit"]
+    """Notes that stand nowhere else on the page: price and queues have their cards, the nearest plan its link."""
+    elsewhere = ("nearest_fit", "percentile")
+    return [note.text for note in plan.notes if note.field != "price" and note.code not in elsewhere]
 
 
 def _sources(plan: Plan) -> None:

@@ -24,6 +24,7 @@ EN: Final = {
     "never": "By queue theory not even rare requests keep the SLA at P{pct}.",
     "takes": "{qps} take {needed}, {means}",
     "planned": "as planned",
+    "sized": "as planned ({means} would do on means)",
     "more": "the plan has {planned}",
     "at_load": "at a load of {load} of its mean throughput it is given {rate}",
     "unsure": "Theory is not sure here ({why}): only a simulation tells.",
@@ -71,7 +72,7 @@ def card(plan: Plan) -> None:
         show.finding(finding(plan, found))
         header = (word("figure"), word("mean"), word("at", pct=f"{plan.scenario.sla_pct:g}"), word("sla"))
         show.figures(word("title"), header, rows(plan, found))
-        minutes = shown(REPAIR_SECONDS / 60.0, "min")
+        minutes = f"{REPAIR_SECONDS / 60.0:g} min"
         hours = whole(FAILURE_HOURS)
         st.caption(show.plain(word("assumed", hours=hours, minutes=minutes, most=whole(_number(found["in_flight"])))))
         if TRAFFIC.exists():
@@ -90,7 +91,9 @@ def finding(plan: Plan, found: Mapping[str, Figure]) -> str:
         needed, planned = _number(found["replicas_needed"]), plan.replicas
         count = "more than can be counted" if needed is None else shown(needed, "replicas")
         same = planned is not None and needed is not None and needed <= planned - s.spare
-        means = word("planned") if same else word("more", planned=shown(planned, "replicas"))
+        fewer = _number(found["replicas_mean"]) or 0.0
+        told = word("sized", means=whole(fewer)) if needed is not None and fewer < needed else word("planned")
+        means = told if same else word("more", planned=shown(planned, "replicas"))
         return f"{said}: {word('takes', qps=shown(s.qps, 'requests/s'), needed=count, means=means)}.{doubt}"
     rate = shown(_number(found["rate_qps"]), "requests/s")
     return f"{said}; {word('at_load', load=shown(s.load, '%'), rate=rate)}.{doubt}"
@@ -109,11 +112,16 @@ def rows(plan: Plan, found: Mapping[str, Figure]) -> list[tuple[str, str, str, s
         ("TTFT", of("ttft_mean_ms", "ms"), of("ttft_pct_ms", "ms"), asked(s.sla_ttft_ms)),
         ("TPOT", of("tpot_mean_ms", "ms"), of("tpot_pct_ms", "ms"), asked(s.sla_tpot_ms)),
         (word("running", most=whole(_number(found["in_flight"]))), of("batch_mean"), of("batch_pct"), DASH),
-        (word("waits"), of("wait_share", "%"), DASH, DASH),
+        (word("waits"), _share(_number(found["wait_share"])), DASH, DASH),
         (word("good"), of("share_good", "%"), DASH, shown(s.sla_pct / 100.0, "%")),
         (word("rate"), rates, DASH, DASH),
         (word("spares", availability=availability), whole(_number(found["spares"])), DASH, DASH),
     ]
+
+
+def _share(value: float | None) -> str:
+    """A share; below a hundredth of a percent there is nothing to tell apart."""
+    return "under 0.01 %" if value is not None and 0.0 < value < 1e-4 else shown(value, "%")
 
 
 def _number(value: Figure) -> float | None:

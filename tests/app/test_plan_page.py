@@ -399,12 +399,11 @@ def test_the_inline_script_of_the_installed_streamlit_is_the_one_allowed() -> No
 
 
 @pytest.mark.parametrize("pct", ["50", "90", "99"])
-def test_a_percentile_is_not_said_to_be_kept_when_only_means_were_judged(pct: str) -> None:
+def test_a_percentile_is_judged_by_queues(pct: str) -> None:
     at = opened(f"{HALF}&sla_pct={pct}")
     text_of_page = said(at)
-    judged_on_means = f"Meets the SLA on means, P{pct} not judged"
-    assert (judged_on_means in text_of_page) is (pct != "50")
-    assert (f"at P{pct} (judged on means)" in text_of_page) is (pct != "50")
+    assert (f"Meets the SLA at P{pct}" in text_of_page) is (pct != "50")
     assert "Meets the SLA" in text_of_page
+    assert "By queue theory one replica carries" in text_of_page
     notes = plan_of(from_link(f"{HALF}&sla_pct={pct}")).notes
-    assert any(note.field == "sla_pct" for note in notes) is (pct != "50")
+    assert any(note.code == "percentile" for note in notes) is (pct != "50")
