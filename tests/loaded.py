@@ -17,7 +17,8 @@ the start, each replaced by the next as it ends, ten or so a client, lengths spr
 what the source's launch scripts tell it (`presets/measurements/load_tests.toml`). Nothing was fitted to them beyond the
 constants that the closed formulas share; the closed formulas have a fitted wait in a closed loop and a fitted share of
 prefill beside that, and a simulation has neither. The settings matter: on every engine's own defaults loaded TTFT was within
-37% when tried (2026-12), TensorRT-LLM within 41%; the settings were looked up where residuals asked for them. Below are the {loaded:,} load tests with more than one request in flight,
+37% when tried (2026-12), TensorRT-LLM within 41%; the settings were looked up where residuals asked for them.
+Below are the {loaded:,} load tests with more than one request in flight,
 each row on the same points for both. `make simulated` makes the figures again.
 """
 
