@@ -11,7 +11,7 @@ DEV    := $(VENV)/.installed-dev
 PIP    := $(PY) -m pip install --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: calibrate help run test lint format bench docs screenshots clean
+.PHONY: calibrate help run test lint format bench docs simulated screenshots clean
 
 help:
 	@echo "make run          serve the dashboard on http://localhost:$(PORT)"
@@ -20,6 +20,7 @@ help:
 	@echo "make format       rewrite the code in the house style"
 	@echo "make bench        benchmarks alone, with more rounds and their table"
 	@echo "make docs         regenerate the documents that come from the code"
+	@echo "make simulated    simulate the load tests behind the measurements (some minutes)"
 	@echo "make screenshots  retake the pictures in docs/img (needs Chromium)"
 	@echo "make clean        remove .venv and all caches"
 
@@ -75,6 +76,11 @@ SERVED := presets/measurements/serving.csv
 calibrate: $(DEV)
 	@$(PY) -m planner calibrate --serving $(SERVED)
 	@$(PY) -m planner calibrate --given $(SERVED)
+	@$(MAKE) docs
+
+# What the load tests of the shipped measurements come to when simulated; docs/VALIDATION.md quotes it.
+simulated: $(DEV)
+	@$(PY) -m planner validate $(SERVED) --simulate --out presets/measurements/simulated.csv
 	@$(MAKE) docs
 
 screenshots: $(DEV)

@@ -28,10 +28,10 @@ from planner.predict import predict_file
 from planner.report import plan_text, table
 from planner.share import scenario_from_text
 from planner.simulate import command as simulation
+from planner.simulate import validation
 from planner.single import plan_of
 from planner.specs.scenario import SCENARIO_FIELDS, describe
 from planner.units import DASH
-from planner.validate import as_text, validate
 
 OK: Final = 0
 BAD_INPUT: Final = 2
@@ -204,15 +204,6 @@ def _predict(asked: argparse.Namespace) -> str:
     return ""
 
 
-def _validate_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("cases", metavar="CASES.csv", type=Path, help="measured cases, of serving or of memory")
-    parser.add_argument("--by", metavar="COLUMN", action="append", default=[], help="group the errors by a column too")
-
-
-def _validate(asked: argparse.Namespace) -> str:
-    return as_text(validate(str(asked.cases), asked.by))
-
-
 def _catalogue_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("part", nargs="?", choices=tuple(PARTS), help="which part (otherwise all of it)")
 
@@ -291,7 +282,7 @@ COMMANDS: Final = (
     Command("optimise", "The best layouts, best first.", _optimise_arguments, _optimise),
     Command("simulate", "Traffic on a plan, request by request.", simulation.arguments, simulation.run),
     Command("predict", "Predict measured cases.", _predict_arguments, _predict),
-    Command("validate", "Predict measured cases and say how far off.", _validate_arguments, _validate),
+    Command("validate", "Predict measured cases and say how far off.", validation.arguments, validation.run),
     Command("calibrate", "Fit constants to measurements.", calibrate.arguments, calibrate.run),
     Command("catalogue", "What is known, with its source.", _catalogue_arguments, _catalogue),
 )

@@ -91,8 +91,7 @@ def predicted_plan(row: Row) -> Plans | None:
 def planned(row: Row, served: Served | None = None) -> tuple[Plans, Setting, tuple[str, ...]]:
     """The plan of a row at the batch that really runs, and what was taken as default."""
     served = served or served_engine(row.get("engine", ""))
-    model = served.layout_model(model_of(row.get("model", "")), whole(row, "tp"))
-    setting, said = _setting(row, model, _accelerator(row), served)
+    setting, said = resolved(row, served)
     concurrency = positive(row, "concurrency_eff", "concurrency")
     if concurrency is None:
         raise CaseError("concurrency is not stated")
@@ -102,7 +101,17 @@ def planned(row: Row, served: Served | None = None) -> tuple[Plans, Setting, tup
     if running < concurrency:
         plans = _at(setting, running)
         said = (*said, f"the cache holds {held:.0f} of {concurrency:.0f} sequences")
-    return slowed(plans, served.step_floor_ms(model.layers)), setting, said
+    return slowed(plans, served.step_floor_ms(setting.model.layers)), setting, said
+
+
+def resolved(row: Row, served: Served) -> tuple[Setting, tuple[str, ...]]:
+    """What a row is to the planner, whatever the load, and what was taken as default.
+
+    Raises:
+        CaseError: when the row states too little, or something that is not modelled.
+    """
+    model = served.layout_model(model_of(row.get("model", "")), whole(row, "tp"))
+    return _setting(row, model, _accelerator(row), served)
 
 
 def _accelerator(row: Row) -> Accelerator:

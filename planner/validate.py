@@ -95,7 +95,7 @@ def validate(path: str, by: Sequence[str] = ()) -> Validation:
             raise InputError((Fault("by", column[:80], "must be a column of the table"),))
     cells = list(predict_rows(header, rows))
     metrics = SERVING if "tpot_best_ms" in header else MEMORY
-    errors = [found for metric in metrics for found in _grouped(metric, rows, cells, by)]
+    errors = [found for metric in metrics for found in grouped(metric, rows, cells, by)]
     reasons = Counter(cell["pred_error"] for cell in cells if not _made(cell))
     return Validation(len(rows), sum(map(_made, cells)), tuple(errors), tuple(reasons.most_common()))
 
@@ -105,8 +105,8 @@ def _made(cell: Cells) -> bool:
     return bool(cell["pred_tpot_ms"] or cell["pred_weights_gib_per_gpu"])
 
 
-def _grouped(metric: Metric, rows: Sequence[Row], cells: Sequence[Cells], by: Sequence[str]) -> Iterator[Errors]:
-    """Errors over all rows, then by each value of each grouping column, most configurations first."""
+def grouped(metric: Metric, rows: Sequence[Row], cells: Sequence[Cells], by: Sequence[str]) -> Iterator[Errors]:
+    """Errors of a metric over all rows, then by each value of each grouping column, most configurations first."""
     ratios = [_ratio(metric, row, cell) for row, cell in zip(rows, cells, strict=True)]
     pairs = [(row, ratio) for row, ratio in zip(rows, ratios, strict=True) if ratio is not None]
     if pairs:

@@ -20,6 +20,7 @@ from planner.simulate.gateway import Gateway
 from planner.simulate.loop import Failure, Loop
 from planner.simulate.named import naming
 from planner.simulate.outcome import WARM_UP, Outcome
+from planner.simulate.patient import Patience, PatientEngine
 from planner.simulate.readers import Elsewhere, Readers, Workers
 from planner.simulate.replica import Replica, replica_of
 from planner.simulate.requests import Requests
@@ -162,7 +163,7 @@ def ready(
     replica = replica_of(setting, known, longest, traffic.policy, traffic.preempt, limit)
     count = 1 if plan.replicas is None else plan.replicas
     seeds = np.random.SeedSequence(traffic.seed).spawn(count)
-    engines = [_engine(replica, table, seed) for seed in seeds]
+    engines = [engine_of(replica, table, seed) for seed in seeds]
     gateway = Gateway(engines, traffic.router, limit, table, traffic.seed)
     readers = _readers(setting, plan, known, int(table.isl.max()))
     closed = traffic.arrival == "closed" and not given
@@ -173,8 +174,10 @@ def ready(
     return Ready(loop, replica, limit, warm, readers is None)
 
 
-def _engine(replica: Replica, table: Requests, seed: np.random.SeedSequence) -> Engine:
-    """One idle engine."""
+def engine_of(
+    replica: Replica, table: Requests, seed: np.random.SeedSequence, patience: Patience | None = None
+) -> Engine:
+    """One idle engine for requests of a table; `patience`: how long it leaves new ones waiting."""
     blocks = CachedBlocks(replica.blocks) if table.sharing else Blocks(replica.blocks)
     block = max(replica.block, 1)
     if replica.accept is None:
@@ -182,6 +185,8 @@ def _engine(replica: Replica, table: Requests, seed: np.random.SeedSequence) -> 
     else:
         steps = partial(_steps_of, np.random.default_rng(seed), *replica.accept)
         seats = DraftSeats(block, replica.slots, grows=replica.lazy, steps=steps)
+    if patience is not None:
+        return PatientEngine(replica, blocks, seats, naming(table), patience)
     return Engine(replica, blocks, seats, naming(table))
 
 

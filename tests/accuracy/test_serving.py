@@ -16,6 +16,7 @@ from planner.catalog.fitted_constants import served as served_constants
 from planner.predict import predict_rows, read_table
 from planner.predict_serving import predicted_plan
 from planner.validate import SERVING, Errors, Validation, errors_of, validate
+from tests.loaded import section
 
 TABLE = Path("presets") / "measurements" / "serving.csv"
 LOGS = Path("tests") / "golden" / "engine_logs.csv"
@@ -163,6 +164,7 @@ def _document(found: Validation, logs: Validation, given: str) -> str:
         "## TPOT out of fold\n",
         FOLDED.format(points=folds.points, configurations=folds.configurations, pairs=folds.pairs),
         _folds(folds.error),
+        section(),
         "## With points of one's own\n",
         given,
         "",
