@@ -22,6 +22,7 @@ from planner.ui import (
     show,
     state,
     traffic_blocks,
+    traffic_doubt,
     traffic_inputs,
     traffic_share,
     traffic_studies,
@@ -265,6 +266,7 @@ def _results(told: Told) -> None:
     """Everything that is said of a run."""
     traffic_blocks.tiles(told)
     traffic_blocks.spreads(told)
+    traffic_doubt.caption(told.asked.scenario, told.asked.traffic, trace=bool(told.asked.trace))
     traffic_blocks.state(told)
 
 
