@@ -17,10 +17,10 @@ from planner.units import show as shown
 from planner.units import whole
 
 EN: Final = {
-    "of": "How far off: {configurations} public load-test configurations of {engine} ({points} points) were simulated as they ran; "
-    "half of them are within {ttft} of the measured mean TTFT and {tpot} of TPOT (page Trust).",
-    "of_none": "How far off: no public load test of {engine} was simulated beside its measurement. Over the engines that were, half "
-    "are within {ttft} of the measured mean TTFT and {tpot} of TPOT.",
+    "of": "How far off: {configurations} public load-test configurations of {engine} ({points} points) were simulated as they "
+    "ran; half of them are within {ttft} of the measured mean TTFT and {tpot} of TPOT (docs/VALIDATION.md).",
+    "of_none": "How far off: no public load test of {engine} was simulated beside its measurement. Over the engines that were, "
+    "half are within {ttft} of the measured mean TTFT and {tpot} of TPOT.",
     "open": "Public figures of open traffic are too few to say how far off tails are.",
     "burst": "All clients start at once, so early requests wait for each other's prompts: a load test shows that, a steady "
     "service does not.",
