@@ -11,6 +11,8 @@ from streamlit.testing.v1 import AppTest
 from planner.errors import Fault, InputError
 from planner.optimise import verified
 from planner.optimise.answer import Answer
+from planner.optimise.question import Question
+from planner.optimise.search import optimise
 from planner.optimise.verified import Verified
 from planner.ui import optimise_run, optimise_tasks, optimise_verify
 from planner.ui.jobs import Workshop
@@ -55,6 +57,10 @@ def at_once(answer: Answer, report: Report, stop: Stop) -> Verified:
     return verified.verify(answer, top=1)
 
 
+def whole(question: Question, report: Report, stop: Stop) -> Answer:
+    return optimise(question)
+
+
 def verdict_of(at: AppTest, ending: str) -> AppTest:
     return until(at, lambda page: heading(page).endswith(ending))
 
@@ -81,7 +87,8 @@ def test_a_winner_that_fails_says_what_to_take() -> None:
     assert "holds</td>" in page
 
 
-def test_a_winner_beyond_the_budget_at_its_percentile_says_so() -> None:
+def test_a_winner_beyond_the_budget_at_its_percentile_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimise_tasks, "search", whole)
     at = verdict_of(opened(BEYOND), "Needs more at P99 than is allowed, by queue theory.")
     (warning,) = at.warning
     assert read(warning.value).startswith("By queue theory the winner takes 9 GPUs at P99, more than 1. Nothing within")
