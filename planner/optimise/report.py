@@ -190,8 +190,8 @@ def _trial_row(trial: Trial) -> tuple[str, ...]:
 
 
 def _place(trial: Trial) -> str:
-    """Rank of a choice, and how many replicas were added to it."""
-    return f"{trial.rank} +{trial.more}" if trial.more else str(trial.rank)
+    """Rank of a choice, and how many replicas were added to it or taken away."""
+    return f"{trial.rank} {trial.more:+d}".replace("-", "−") if trial.more else str(trial.rank)
 
 
 def _counts(answer: Answer) -> str:

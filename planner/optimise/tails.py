@@ -28,12 +28,16 @@ def _valued(question: Question, choice: Choice, value: float) -> Choice:
     return replace(choice, value=-value if question.objective in LARGEST else value)
 
 
+def allowed(question: Question, choice: Choice) -> bool:
+    """Whether the plan of a choice, sized at its percentile, is within the question's GPUs and limits."""
+    gpus = choice.outcome.gpus
+    return (gpus is None or gpus <= question.max_gpus) and all(_kept(limit, choice) for limit in question.limits)
+
+
 def _worth(question: Question, choice: Choice) -> float:
     """What a choice comes to, made so that less is better; infinite where it does not hold or asks for too much."""
     row = choice.outcome
-    if not row.stands or (row.gpus is not None and row.gpus > question.max_gpus):
-        return inf
-    if not all(_kept(limit, choice) for limit in question.limits):
+    if not row.stands or not allowed(question, choice):
         return inf
     value: float | None = getattr(row, question.objective)
     if value is None:

@@ -40,9 +40,9 @@ class Trial:
     """What a simulation said of one plan.
 
     Attributes:
-        scenario: the whole of it, replicas named; kind: what it is called.
+        scenario: the whole of it; `plan_of` says what was simulated. kind: what it is called.
         rank: place in the answer's list of the choice that it is made of, 1 = the winner.
-        more: replicas that it has beyond that choice's.
+        more: replicas that it has beyond that choice's; negative where the question does not allow so many.
         holds: whether TTFT and TPOT each keep the promise at its percentile; None where it is too close to call.
         rate: requests a second offered; requests, counted: simulated, and in the figures; seeds: of every round.
         replicas, gpus: of the deployment.
@@ -109,11 +109,12 @@ def tried(candidate: Candidate, traffic: Traffic, cancelled: Callable[[], bool] 
     """
     scenario, wanted = candidate.scenario, candidate.scenario.sla_pct / 100
     counted, filling = enough(scenario, traffic)
+    rate = rate_of(scenario, traffic)
     for at in range(ROUNDS):
         seed = (traffic.seed + at) % 2**32
         wished = counted * TIMES_LONGER**at
         length = min(max(wished + filling, math.ceil(wished / (1 - WARM_UP))), MOST_REQUESTS)
-        sized = traffic.model_copy(update={"requests": length, "seed": seed})
+        sized = traffic.model_copy(update={"requests": length, "seed": seed, "rate": rate})
         run = _settled(simulate(scenario, sized, None, None, cancelled), length - wished)
         shares = _shares(run)
         holds = _both(*(share.reaches(wanted) for share in shares))
@@ -138,7 +139,20 @@ def inside(scenario: Scenario, traffic: Traffic) -> float:
     """Requests in flight, by Little's law, were every one as slow as the plan at its batch."""
     plan = outcome(scenario)
     seconds = ((plan.ttft_ms or 0.0) + (scenario.osl - 1) * (plan.tpot_ms or 0.0)) / 1e3
-    return offered(scenario, traffic, plan_of(scenario)) * seconds
+    return rate_of(scenario, traffic) * seconds
+
+
+def rate_of(scenario: Scenario, traffic: Traffic) -> float:
+    """Requests a second that a plan is offered; where nobody names them, `load` of what it says that it carries.
+
+    Raises:
+        InputError: where the plan carries nothing.
+    """
+    plan = plan_of(scenario)
+    rate = offered(scenario, traffic, plan)
+    if traffic.rate is not None or scenario.qps or not plan.goodput_tok_s or plan.replicas is None:
+        return rate
+    return scenario.load * plan.goodput_tok_s / scenario.osl * (plan.replicas - scenario.spare)
 
 
 def _settled(run: Run, filling: int) -> Run:

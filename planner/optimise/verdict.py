@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from planner.optimise.answer import Choice
 from planner.optimise.trial import Trial
 from planner.optimise.verified import Verified, beyond
 from planner.units import show, significant
@@ -23,6 +24,8 @@ def percentile_words(pct: float) -> str:
 def verdict(found: Verified) -> str:
     """Whether the winner holds at the percentile, and what is taken where it does not: a sentence or two."""
     winner, at = found.winner, percentile_words(found.question.scenario.sla_pct)
+    if found.oversized is not None:
+        return f"{_oversized(found, found.oversized)} {_within(found)}"
     if winner is None:
         return "Nothing keeps all constraints: there is nothing to simulate."
     if winner.holds:
@@ -84,6 +87,26 @@ def _kept(trial: Trial) -> str:
     return ", ".join(times)
 
 
+def _oversized(found: Verified, choice: Choice) -> str:
+    """What queue theory asks for at the percentile that the question does not allow."""
+    asked, gpus = found.question, choice.outcome.gpus
+    at = percentile_words(asked.scenario.sla_pct)
+    if gpus is not None and gpus > asked.max_gpus:
+        return f"By queue theory the winner takes {show(gpus, 'GPUs')} at {at}, more than {asked.max_gpus:,}."
+    return f"By queue theory the winner does not keep all limits at {at}: {', '.join(map(str, asked.limits))}."
+
+
+def _within(found: Verified) -> str:
+    """What holds within the question where its winner is oversized; what came nearest where nothing does."""
+    taken, nearest = found.taken, found.nearest
+    if taken is not None:
+        return f"Within that {plan_words(taken)} holds in simulation: {_kept(taken)}."
+    if nearest is None:
+        return "Nothing within that could be simulated."
+    much = broken(nearest) or margin(nearest)
+    return f"Nothing within that holds in simulation; nearest comes {plan_words(nearest)}: {much}."
+
+
 def _instead(found: Verified) -> str:
     """What is taken in the winner's place; what came nearest where nothing holds."""
     taken, winner, nearest = found.taken, found.winner, found.nearest
@@ -97,7 +120,9 @@ def _instead(found: Verified) -> str:
         return f"{said}, {dearer_words(taken, winner)}."
     if nearest is None or nearest is winner:
         return "Nothing else that was tried holds; it comes nearest."
-    return f"Nothing else that was tried holds; nearest comes {plan_words(nearest)} with {broken(nearest) or margin(nearest)}."
+    return (
+        f"Nothing else that was tried holds; nearest comes {plan_words(nearest)}: {broken(nearest) or margin(nearest)}."
+    )
 
 
 def _percent(share: float) -> str:

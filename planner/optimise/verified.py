@@ -1,7 +1,8 @@
 """Whether the best of a search holds when its traffic is simulated, and the cheapest that does.
 
-A search ranks by means. Here the best kinds are put on trial at the request rate and the promised percentile; where the
-winner fails, the next ones down the list are tried, and the first ones with more replicas.
+A search ranks by means at P50, by queue theory at other percentiles. Here the best kinds are put on trial at the request rate
+and the promised percentile; where the winner fails, the others are tried, and the first ones with more replicas. What queue
+theory sizes beyond the question's GPUs or limits is tried with as many replicas as these allow, and never taken as it is.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from typing import Final
 
 from planner.errors import Fault, InputError
 from planner.optimise.answer import Answer, Cancelled, Choice, Progress
-from planner.optimise.enlarged import Key, key_of, with_more, within
+from planner.optimise.enlarged import Key, fewer, key_of, most, with_more, within
 from planner.optimise.question import Question
 from planner.optimise.search import OnProgress
 from planner.optimise.sharing import shared_out
-from planner.optimise.trial import Candidate, Trial, enough, tried
+from planner.optimise.tails import allowed
+from planner.optimise.trial import Candidate, Trial, enough, rate_of, tried
 from planner.optimise.words import family_of
-from planner.simulate.run import offered
+from planner.promised import MEDIAN
 from planner.simulate.traffic import Traffic
-from planner.single import plan_of
 from planner.specs.fields import shown
 from planner.specs.scenario import Scenario
 
@@ -41,16 +42,18 @@ class Verified:
         question: whose answer was tried.
         trials: every plan that was tried: the choices in the answer's order, each followed by itself with more replicas.
         chosen: the best of them that holds; None where none does.
+        oversized: the answer's winner where queue theory sizes it beyond the question's GPUs or limits; else None.
     """
 
     question: Question
     trials: tuple[Trial, ...]
     chosen: Scenario | None
+    oversized: Choice | None = None
 
     @property
     def winner(self) -> Trial | None:
-        """The trial of the answer's winner; None where the answer had none."""
-        return self.trials[0] if self.trials else None
+        """The trial of the answer's winner; None where the answer had none, or one that is oversized."""
+        return next((each for each in self.trials if (each.rank, each.more) == (1, 0)), None)
 
     @property
     def taken(self) -> Trial | None:
@@ -101,7 +104,8 @@ def verify(
     court = Court(answer, Traffic() if traffic is None else traffic, on_progress, cancelled, executor)
     court.sit(top)
     best = court.best()
-    return Verified(answer.question, tuple(court.heard()), None if best is None else best.scenario)
+    oversized = next((each for each in answer.best[:1] if not court.allows(each)), None)
+    return Verified(answer.question, tuple(court.heard()), None if best is None else best.scenario, oversized)
 
 
 def requests_to_try(answer: Answer, top: int = TOP) -> int:
@@ -131,36 +135,50 @@ class Court:
 
     def sit(self, top: int) -> None:
         """Try what has to be tried: some kinds; where the winner fails all that is better than what holds, then more replicas."""
-        places = first_places(self.answer.best, top)
-        self.hear([self._choice(at) for at in places])
-        if self.trials and not self.heard()[0].holds:
-            self._go_on([at for at in range(len(self.answer.best)) if at not in places])
+        best = self.answer.best
+        first = [at for at in first_places(best, top) if self.allows(best[at])]
+        self.hear([self._as_ranked(at) for at in first])
+        if not any(each.holds for each in self.trials if each.rank == 1):
+            self._go_on([each for at in range(len(best)) if at not in first and (each := self._choice(at))])
+            for trial in [each for each in self.heard() if each.more < 0 and each.holds]:
+                self._fewest(trial, trial.scenario.spare - trial.replicas, 0)
             for trial in self._worth_enlarging(top):
                 self._enlarge(trial)
         self._told(0)
+
+    def allows(self, choice: Choice) -> bool:
+        """Whether a choice is within the question as it is sized at its percentile; at P50 the search saw to it."""
+        return self.answer.question.scenario.sla_pct == MEDIAN or allowed(self.answer.question, choice)
 
     def heard(self) -> list[Trial]:
         """What was tried so far, the choices in the answer's order, each followed by itself with more replicas."""
         return sorted(self.trials, key=lambda each: (each.rank, each.more))
 
-    def _go_on(self, rest: list[int]) -> None:
-        """Further choices down the list, as long as they are better than what holds."""
-        while rest and self.better(self.answer.best[rest[0]].scenario):
+    def _go_on(self, rest: list[Candidate]) -> None:
+        """Further choices down the list, those that are better than what holds."""
+        while rest := [each for each in rest if self.better(each.scenario)]:
             now, rest = rest[:AT_A_TIME], rest[AT_A_TIME:]
-            self.hear([self._choice(at) for at in now])
+            self.hear(now)
 
     def _worth_enlarging(self, top: int) -> list[Trial]:
-        """The winner, and of the others that fail those that came nearest."""
-        winner, *others = (each for each in self.heard() if not each.holds or each.rank == 1)
-        return [winner, *sorted(others, key=lambda each: each.over)[: top - 1]]
+        """Of the choices that fail the winner, and those that came nearest; what is at its most already is not among them."""
+        failed = [each for each in self.heard() if each.more == 0 and not each.holds]
+        return sorted(failed, key=lambda each: (each.rank > 1, each.over))[:top]
 
-    def _choice(self, at: int) -> Candidate:
-        """One of the answer's choices."""
+    def _choice(self, at: int) -> Candidate | None:
+        """One of the answer's choices, with fewer replicas where the question does not allow as many; None where it cannot."""
+        choice = self.answer.best[at]
+        return self._as_ranked(at) if self.allows(choice) else fewer(self.answer.question, choice, at + 1)
+
+    def _as_ranked(self, at: int) -> Candidate:
+        """One of the answer's choices as it is."""
         choice = self.answer.best[at]
         return Candidate(choice.scenario, choice.kind, at + 1)
 
     def hear(self, candidates: Sequence[Candidate]) -> list[Trial]:
         """Try some plans, shared with the other process."""
+        if not candidates:
+            return []
         alone = self.executor is None or len(candidates) < AT_A_TIME
         work = partial(tried, cancelled=self.cancelled) if alone else tried
         found: dict[int, Trial] = {}
@@ -191,13 +209,17 @@ class Court:
 
     def _enlarge(self, trial: Trial) -> None:
         """Find the fewest more replicas with which a choice holds, where that is better than what holds already."""
-        most = self._room(trial)
-        if most < 1 or not self.hear([self._more(trial, most)])[0].holds:
-            return
-        low, high, step = 0, most, 1
+        room = self._room(trial)
+        if room and self.hear([self._more(trial, room)])[0].holds:
+            self._fewest(trial, 0, room)
+
+    def _fewest(self, trial: Trial, low: int, high: int) -> None:
+        """Try numbers of replicas beside a trial's own, between one that does not hold and one that does."""
+        step = 1
         while high - low > 1:
             at = min(low + step, high - 1) if step else (low + high) // 2
-            if self.hear([self._more(trial, at)])[0].holds:
+            candidate = self._more(trial, at)
+            if within(self.answer.question, candidate.scenario) and self.hear([candidate])[0].holds:
                 high, step = at, 0
             else:
                 low, step = at, 2 * step
@@ -205,18 +227,14 @@ class Court:
     def _more(self, trial: Trial, more: int) -> Candidate:
         """A choice with more replicas, at the same rate."""
         scenario = with_more(trial, more, self.answer.question.scenario.spare)
-        return Candidate(trial.scenario if scenario is None else scenario, trial.kind, trial.rank, more)
+        return Candidate(trial.scenario if scenario is None else scenario, trial.kind, trial.rank, trial.more + more)
 
     def _room(self, trial: Trial) -> int:
         """Most replicas that a choice may get beside its own; 0 where the question fixes them."""
         asked = self.answer.question.scenario
         if asked.fix_replicas is not None or asked.decode_workers is not None or self.traffic.arrival == "closed":
             return 0
-        low, high = 0, self.answer.question.max_gpus
-        while high - low > 0:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self._allowed(trial, middle) else (low, middle - 1)
-        return low
+        return most(lambda more: self._allowed(trial, more), self.answer.question.max_gpus)
 
     def _allowed(self, trial: Trial, more: int) -> bool:
         """Whether a choice with so many more replicas is within the budget and limits, and better than what holds."""
@@ -230,5 +248,4 @@ class Court:
 
     def _key(self, scenario: Scenario) -> Key:
         """By what a plan is ordered, at the rate that it is offered."""
-        rate = offered(scenario, self.traffic, plan_of(scenario))
-        return key_of(self.answer.question, scenario, rate)
+        return key_of(self.answer.question, scenario, rate_of(scenario, self.traffic))

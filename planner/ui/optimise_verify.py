@@ -12,8 +12,10 @@ from planner.optimise.question import Question
 from planner.optimise.trial import Trial
 from planner.optimise.verdict import good_words, percentile_words, verdict
 from planner.optimise.verified import TOP, Verified, requests_to_try
+from planner.promised import MEDIAN
 from planner.share import to_link
 from planner.specs.scenario import Scenario
+from planner.specs.spelling import decimal
 from planner.ui import optimise_tasks, show
 from planner.ui.advice_block import link
 from planner.ui.link import anchor
@@ -45,6 +47,8 @@ def ending(answer: Answer, live: bool) -> str:
     if live:
         VERIFIED.view(answer.question)
     found = known(answer)
+    if found is not None and found.oversized is not None:
+        return " " + word("oversized", at=_at(answer.question))
     if found is None or found.winner is None:
         return ""
     key = {True: "holds", False: "fails", None: "close"}[found.winner.holds]
@@ -54,7 +58,7 @@ def ending(answer: Answer, live: bool) -> str:
 def warning(answer: Answer) -> None:
     """Under the headline: what to take where the winner does not hold."""
     found = known(answer)
-    if found is not None and found.winner is not None and not found.winner.holds:
+    if found is not None and (found.oversized or (found.winner and not found.winner.holds)):
         st.warning(show.plain(verdict(found)), icon=":material/rule:")
 
 
@@ -66,7 +70,7 @@ def card(answer: Answer, mine: Scenario, live: bool = True) -> None:
             return
         found = known(answer)
         if found is None:
-            st.caption(show.plain(word("ranked_old", at=_at(answer.question))))
+            st.caption(show.plain(_unsimulated(answer.question, "_old")))
         else:
             _found(found, mine)
 
@@ -80,7 +84,7 @@ def _live(answer: Answer, mine: Scenario) -> None:
     if view.state == "done":
         _found(view.value, mine)
         return
-    show.finding(word("ranked", at=_at(asked)))
+    show.finding(_unsimulated(asked))
     if view.state == "running":
         st.fragment(_progress, run_every=POLL_SECONDS)(view)
     elif view.state == "idle":
@@ -167,13 +171,20 @@ def ways(trial: Trial, mine: Scenario) -> str:
     if not TRAFFIC.exists():
         return opened
     name = f"{word('traffic')}: {trial.kind}, {whole(trial.replicas)}"
-    there = f"./traffic{to_link(plan)}&requests={trial.requests}&seed={trial.seeds[-1]}"
+    rate = "" if plan.qps else f"&rate={decimal(trial.rate)}"
+    there = f"./traffic{to_link(plan)}{rate}&requests={trial.requests}&seed={trial.seeds[-1]}"
     return f"{opened} · {link(there, word('traffic'), name)}"
 
 
 def _at(question: Question) -> str:
     """The promised percentile."""
     return percentile_words(question.scenario.sla_pct)
+
+
+def _unsimulated(question: Question, ending: str = "") -> str:
+    """By what the answer is ranked, and that nothing was simulated of it yet; `_old`: before the inputs changed."""
+    ranked = "ranked" if question.scenario.sla_pct == MEDIAN else "sized"
+    return word(f"{ranked}{ending}", at=_at(question))
 
 
 def _figure(value: float | None) -> str:
