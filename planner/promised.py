@@ -57,7 +57,8 @@ def queue(setting: Setting, known: Bounds, row: Plans) -> Queue | None:
     carried = largest_rate(setting, known, batch=batch, pct=asked.sla_pct)
     needed = int(np.ceil(asked.qps / carried - 1e-9)) if carried > 0.0 and asked.qps > 0.0 else None
     sized = needed if needed is not None and asked.sla_pct != MEDIAN and not is_fixed(asked) else 0
-    offered = asked.qps / max(serving, sized) if asked.qps > 0.0 else asked.load * rate
+    own = min(rate, carried) if asked.sla_pct != MEDIAN and carried > 0.0 else rate
+    offered = asked.qps / max(serving, sized) if asked.qps > 0.0 else asked.load * own
     return Queue(
         pct=asked.sla_pct,
         batch=batch,

@@ -144,12 +144,14 @@ def _mean_steps(of: Station, rate: float) -> Grid:
     if steps.part == 0.0:
         return seconds
     room = np.maximum(steps.admits, 1e-9)
+    longest = np.maximum(steps.at(steps.batches, room), seconds)
     for _ in range(ROUNDS):
         once = steps.averaged(np.minimum(rate * seconds / steps.stages, room))
         twice = steps.averaged(np.minimum(rate * once / steps.stages, room))
         moved = once - seconds
         ratio = np.clip((twice - once) / np.where(moved == 0.0, 1.0, moved), 0.0, 0.97)
-        seconds = twice + (twice - once) * ratio / (1.0 - ratio)
+        # A leap along a curve may overshoot; a mean step is never longer than one that reads all that its budget admits.
+        seconds = np.clip(twice + (twice - once) * ratio / (1.0 - ratio), steps.seconds[:, 0], longest)
         if float(np.max(np.abs(twice - once) / once)) < CLOSE:
             break
     return seconds
@@ -198,7 +200,7 @@ class Sample:
 
 
 def sample(of: Station, rate: float) -> Sample | None:
-    """A sample at a rate; None where the replica does not carry it."""
+    """A sample at a rate; None where the replica does not carry it, or theory finds no steady state."""
     if rate >= FULL * of.ending[-1] or _pool_load(of, rate) >= 1.0:
         return None
     found = _chain(of, rate)
@@ -215,6 +217,8 @@ def sample(of: Station, rate: float) -> Sample | None:
         float(wait_shape(of.osl_cv)), 5
     )
     ttft = _fronts(of, sizes) + _pool_wait(of, rate) + met.seconds
+    if not (np.isfinite(found.mean) and np.all(np.isfinite(taken)) and np.all(np.isfinite(ttft))):
+        return None
     reading = float(np.mean(rate * pace.prompt / of.steps.stages)) if of.steps.part > 0.0 else 0.0
     return Sample(found, ttft, taken / of.steps.tokens, seat, place, min(reading, 1.0))
 

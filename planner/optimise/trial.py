@@ -148,11 +148,7 @@ def rate_of(scenario: Scenario, traffic: Traffic) -> float:
     Raises:
         InputError: where the plan carries nothing.
     """
-    plan = plan_of(scenario)
-    rate = offered(scenario, traffic, plan)
-    if traffic.rate is not None or scenario.qps or not plan.goodput_tok_s or plan.replicas is None:
-        return rate
-    return scenario.load * plan.goodput_tok_s / scenario.osl * (plan.replicas - scenario.spare)
+    return offered(scenario, traffic, plan_of(scenario))
 
 
 def _settled(run: Run, filling: int) -> Run:

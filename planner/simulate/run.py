@@ -11,6 +11,7 @@ import numpy as np
 from planner.errors import Fault, InputError
 from planner.optimise.answer import Progress
 from planner.plan import Plan
+from planner.promised import MEDIAN
 from planner.rows import Bounds, bounds
 from planner.setting import Setting, resolve
 from planner.simulate import workload
@@ -106,7 +107,8 @@ def offered(scenario: Scenario, traffic: Traffic, plan: Plan) -> float:
         return traffic.rate
     if scenario.qps:
         return scenario.qps
-    return scenario.load * plan.output_tok_s / scenario.osl * (plan.replicas - scenario.spare)
+    carried = plan.goodput_tok_s if scenario.sla_pct != MEDIAN and plan.goodput_tok_s else plan.output_tok_s
+    return scenario.load * carried / scenario.osl * (plan.replicas - scenario.spare)
 
 
 def _given(requests: Requests, traffic: Traffic) -> Requests:

@@ -89,10 +89,10 @@ def summarised(outcome: Outcome, scenario: Scenario) -> Summary:
         float((values <= limit).sum() + np.isnan(values).sum()) / asked_count >= kept
         for values, limit in ((ttft, scenario.sla_ttft_ms), (tpot, scenario.sla_tpot_ms))
     )
-    span = _window(outcome, counted)
     osl = outcome.requests.osl[counted]
-    output = float(osl.sum()) / span / outcome.replicas if span else 0.0
-    good_rate = float(osl[good].sum()) / span / outcome.replicas if span else 0.0
+    rate, tokens = _yield(outcome)
+    output = tokens / outcome.replicas
+    good_rate = output * float(osl[good].sum()) / float(osl.sum()) if osl.sum() else 0.0
     at, whole = scenario.sla_pct, outcome.span or 1.0
     return Summary(
         requests=len(outcome.state),
@@ -108,7 +108,7 @@ def summarised(outcome: Outcome, scenario: Scenario) -> Summary:
         output_tok_s=output,
         good_tok_s=good_rate,
         goodput_tok_s=output if meets else 0.0,
-        qps=float(counted.sum()) / span if span else 0.0,
+        qps=rate,
         running=outcome.busy / whole,
         waiting=max(outcome.area - outcome.busy - outcome.elsewhere, 0.0) / whole,
         used=outcome.filled / (whole * outcome.blocks * outcome.replicas),
@@ -120,17 +120,26 @@ def summarised(outcome: Outcome, scenario: Scenario) -> Summary:
     )
 
 
-def _window(outcome: Outcome, counted: np.ndarray) -> float:
-    """Time over which counted requests are counted [s]: between the ends of the first and the last of them.
+FEWEST_ENDS = 20
+"""Ends from which on a window tells a rate."""
 
-    Only ends count, so that neither the filling nor the emptying of the system makes it longer. Those that end
-    first were at work before it began: where many end together, as a whole batch does, they are not counted as its yield.
+
+def _yield(outcome: Outcome) -> tuple[float, float]:
+    """Requests and output tokens a second of all replicas.
+
+    Of an open run: what ends while the counted requests arrive, whoever it is; neither the filling nor the emptying of the
+    system is in it. Of a closed loop, a trace, and a run so short that hardly anything ends before its last arrival: all of it.
     """
-    if counted.sum() < 2:
-        return outcome.span
-    ends = outcome.end[counted]
-    whole = float(ends.max() - ends.min())
-    return whole * len(ends) / float((ends > ends.min()).sum()) if whole > 0 else outcome.span
+    served, arrival = outcome.served, outcome.requests.arrival
+    begin, stop = float(arrival[min(outcome.warm, len(arrival) - 1)]), float(arrival[-1])
+    inside = served & (outcome.end > begin) & (outcome.end <= stop)
+    if outcome.warm and stop > begin and inside.sum() >= FEWEST_ENDS:
+        whole = stop - begin
+    else:
+        inside, whole = served, outcome.span
+    if whole <= 0.0:
+        return 0.0, 0.0
+    return float(inside.sum()) / whole, float(outcome.requests.osl[inside].sum()) / whole
 
 
 def _spread(values: Column, at: float) -> Spread:

@@ -435,12 +435,22 @@ def test_who_came_first_counts_in_no_percentile():
     assert measured.ttft.p99 == pytest.approx(9000.0)
 
 
-def test_batches_that_end_together_have_their_rate():
+def test_a_burst_has_the_rate_of_the_whole_run():
     """41 requests at once, 4 seats, whole batches of 3 s: the first alone till 3, then 4 at 6, 9 and so on till 33."""
     found = simulated(asked(np.zeros(41), 4, 3), wide(seats=4, policy="static"), warm=1)
     measured = summarised(found, promised())
-    assert measured.qps == pytest.approx(4 / 3)
-    assert measured.output_tok_s == pytest.approx(4.0)
+    assert measured.qps == pytest.approx(41 / 33)
+    assert measured.output_tok_s == pytest.approx(3 * 41 / 33)
+
+
+def test_neither_filling_nor_emptying_is_in_the_rate():
+    """One request a second, each away 10 s later: one ends every second while they arrive, and 10 more after the last."""
+    found = simulated(asked(np.arange(200.0), 4, 10), wide(), warm=20)
+    measured = summarised(found, promised())
+    assert found.span > 205.0
+    assert measured.qps == pytest.approx(1.0, rel=1 / 179)
+    assert measured.output_tok_s == pytest.approx(10.0, rel=1 / 179)
+    assert measured.good_tok_s <= measured.output_tok_s
 
 
 def test_a_client_that_sends_at_a_boundary_waits_for_the_step_that_begins_there():
