@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from planner.plan import Note, Plans
-from planner.queueing import Tails, largest_rate, saturation, tails
+from planner.queueing import Tails, largest_rate, replicas_at, saturation, tails
 from planner.rows import LATE, Bounds, bounds
 from planner.setting import Setting, resolve
 from planner.specs.layout import layout
@@ -29,7 +29,7 @@ MOST_REPLICAS = 1_000_000
 
 @dataclass(frozen=True)
 class Queue:
-    """What queue theory says of a plan: Poisson arrivals, lengths as the scenario has them, one queue a replica.
+    """What queue theory says of a plan: Poisson arrivals of equal lengths, one line at the gateway.
 
     Attributes:
         pct: the percentile.
@@ -54,8 +54,9 @@ def queue(setting: Setting, known: Bounds, row: Plans) -> Queue | None:
     rate, batch = float(row.output_tok_s[0]) / asked.osl, float(row.batch[0])
     if not (row.fits[0] and row.engine_ok[0] and serving >= 1.0 and rate > 0.0):
         return None
-    carried = largest_rate(setting, known, batch=batch, pct=asked.sla_pct)
-    needed = int(np.ceil(asked.qps / carried - 1e-9)) if carried > 0.0 and asked.qps > 0.0 else None
+    needed = replicas_at(setting, known, batch=batch, pct=asked.sla_pct, qps=asked.qps) if asked.qps > 0.0 else None
+    among = max(int(serving) if is_fixed(asked) else needed or int(serving), 1)
+    carried = largest_rate(setting, known, batch=batch, pct=asked.sla_pct, among=among)
     sized = needed if needed is not None and asked.sla_pct != MEDIAN and not is_fixed(asked) else 0
     own = min(rate, carried) if asked.sla_pct != MEDIAN and carried > 0.0 else rate
     offered = asked.qps / max(serving, sized) if asked.qps > 0.0 else asked.load * own
@@ -65,7 +66,7 @@ def queue(setting: Setting, known: Bounds, row: Plans) -> Queue | None:
         carries=carried,
         replicas=None if needed is None or needed > MOST_REPLICAS else needed,
         mean_replicas=int(serving),
-        now=shared(setting, serving, tails(setting, known, offered, batch=batch, pct=asked.sla_pct)),
+        now=shared(setting, serving, tails(setting, known, offered, batch=batch, pct=asked.sla_pct, among=among)),
     )
 
 
@@ -142,6 +143,11 @@ def _late(row: Plans) -> Plans:
     )
 
 
+def clause(sentence: str) -> str:
+    """A sentence as a part of another."""
+    return f"{sentence[:1].lower()}{sentence[1:].rstrip('.')}"
+
+
 RANKS_SLOWER = 0.97
 """Share of a replica's throughput on means below which what it carries in open traffic is worth a remark."""
 
@@ -176,12 +182,11 @@ def _sizing(setting: Setting, known: Bounds) -> tuple[Note, ...]:
     if found.carries <= 0.0:
         text = f"On means the promise is kept; at {at} not even rare requests keep it, by queue theory."
         return (Note("percentile", text, "sla_pct"),)
-    carried = (
-        f"By queue theory (Poisson arrivals, equal lengths) a replica carries {show(found.carries)} requests/s at {at}"
-    )
-    doubt = "" if found.now.sure else f" Theory is not sure here: {found.now.why}; simulate it."
+    traffic = "Poisson arrivals, equal lengths, one line at the gateway"
+    carried = f"By queue theory ({traffic}) a replica carries {show(found.carries)} requests/s at {at}"
+    doubt = "" if found.now.sure else f" Theory is not sure here, so simulate it: {clause(found.now.why)}."
     if found.replicas is None:
         return (Note("percentile", f"{carried}.{doubt}", "sla_pct"),)
     means = f"on means, at a load of {show(asked.load, '%')}, {found.mean_replicas:,} would do"
-    text = f"{carried}: the rate takes {found.replicas:,} replicas; {means}.{doubt}"
+    text = f"{carried}: the rate takes {show(float(found.replicas), 'replicas')}; {means}.{doubt}"
     return (Note("percentile", text, "sla_pct"),)

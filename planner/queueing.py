@@ -55,6 +55,7 @@ def tails(
     pct: float,
     isl_cv: float = 0.0,
     osl_cv: float = 0.0,
+    among: int = 1,
 ) -> Tails:
     """What requests see when they arrive at random at one replica.
 
@@ -64,8 +65,9 @@ def tails(
         batch: most requests that run at a time.
         pct: percentile of the promise [%].
         isl_cv, osl_cv: standard deviation over mean of prompt and output lengths (lognormal).
+        among: replicas behind one gateway, where requests wait in one line for a seat at any of them.
     """
-    return at_rate(station(setting, known, max(batch, 1.0), isl_cv, osl_cv), rate, pct)
+    return at_rate(station(setting, known, max(batch, 1.0), isl_cv, osl_cv), rate, pct, among)
 
 
 def curve(
@@ -77,10 +79,11 @@ def curve(
     pct: float,
     isl_cv: float = 0.0,
     osl_cv: float = 0.0,
+    among: int = 1,
 ) -> tuple[Tails, ...]:
     """The same at several rates."""
     of = station(setting, known, max(batch, 1.0), isl_cv, osl_cv)
-    return tuple(at_rate(of, rate, pct) for rate in rates)
+    return tuple(at_rate(of, rate, pct, among) for rate in rates)
 
 
 def saturation(setting: Setting, known: Bounds, *, batch: float) -> float:
@@ -100,6 +103,7 @@ def largest_rate(
     pct: float,
     isl_cv: float = 0.0,
     osl_cv: float = 0.0,
+    among: int = 1,
 ) -> float:
     """The largest rate of one replica at which TTFT and TPOT each keep the promise at the percentile [requests/s].
 
@@ -107,11 +111,11 @@ def largest_rate(
     """
     of = station(setting, known, max(batch, 1.0), isl_cv, osl_cv)
     low, high = of.saturation / 2.0**HALVINGS, of.saturation
-    if not _holds(of, low, pct):
+    if not _holds(of, low, pct, among):
         return 0.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if _holds(of, middle, pct) else (low, middle)
+        low, high = (middle, high) if _holds(of, middle, pct, among) else (low, middle)
     return low
 
 
@@ -127,15 +131,23 @@ def replicas_at(
 ) -> int | None:
     """Fewest replicas that keep the promise at the percentile at a total rate [requests/s]; None where none do.
 
-    Each is given its share of the arrivals at random and keeps a queue of its own. One queue for all of them, or a gateway
-    that looks for the least loaded, is better: this number is on the safe side.
+    A gateway gives each its share of the arrivals at random; requests wait in one line for a seat at any of them. One that
+    looks for the least loaded does better: this number is on the safe side.
     """
-    most = largest_rate(setting, known, batch=batch, pct=pct, isl_cv=isl_cv, osl_cv=osl_cv)
-    return None if most <= 0.0 else max(1, int(np.ceil(qps / most * (1.0 - 1e-12))))
+    of = station(setting, known, max(batch, 1.0), isl_cv, osl_cv)
+    alone = largest_rate(setting, known, batch=batch, pct=pct, isl_cv=isl_cv, osl_cv=osl_cv)
+    if alone <= 0.0:
+        return None
+    high = max(1, int(np.ceil(qps / alone * (1.0 - 1e-12))))
+    low = max(0, int(np.ceil(qps / of.saturation)) - 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _holds(of, qps / middle, pct, middle) else (middle, high)
+    return high
 
 
 EXACT = 1e-12
-"""Probabilities that differ by less are equal."""
+"""An availability that is reached to so much is reached."""
 
 MOST_SPARES = 10_000
 """Spare replicas beyond which none are looked for."""
@@ -163,27 +175,26 @@ def in_flight_limit(known: Bounds) -> int:
     return int(known.limits.largest[0, 0])
 
 
-def at_rate(of: Station, rate: float, pct: float) -> Tails:
-    """What requests see at a replica whose steps are known, when so many arrive a second; `pct` in %."""
+def at_rate(of: Station, rate: float, pct: float, among: int = 1) -> Tails:
+    """What requests see at one of `among` replicas whose steps are known, when so many arrive a second; `pct` in %."""
     met = sample(of, rate)
-    return _overloaded(of, rate) if met is None else _tails(of, rate, pct / 100.0, met)
+    return _overloaded(of, rate) if met is None else _tails(of, rate, pct / 100.0, met, among)
 
 
-def _holds(of: Station, rate: float, pct: float) -> bool:
+def _holds(of: Station, rate: float, pct: float, among: int = 1) -> bool:
     """Whether TTFT and TPOT each keep the promise at the percentile."""
     met, asked = sample(of, rate), of.setting.scenario
     if met is None:
         return False
     token = float(np.quantile(met.tpot, pct / 100.0))
-    return (
-        token <= promised_tpot(of.setting) and float(np.quantile(met.first(), pct / 100.0)) <= asked.sla_ttft_ms / 1e3
-    )
+    first = float(np.quantile(met.first(among=among), pct / 100.0))
+    return token <= promised_tpot(of.setting) and first <= asked.sla_ttft_ms / 1e3
 
 
-def _tails(of: Station, rate: float, pct: float, met: Sample) -> Tails:
+def _tails(of: Station, rate: float, pct: float, met: Sample, among: int) -> Tails:
     """The numbers of a sample."""
     sla_ttft, sla_tpot = of.setting.scenario.sla_ttft_ms / 1e3, promised_tpot(of.setting)
-    ttft, tpot = met.first(), met.tpot
+    ttft, tpot = met.first(among=among), met.tpot
     first, token = float(np.quantile(ttft, pct)), float(np.quantile(tpot, pct))
     why = _doubt(of, rate, pct * 100.0, met, first)
     return Tails(
@@ -192,7 +203,7 @@ def _tails(of: Station, rate: float, pct: float, met: Sample) -> Tails:
         load=rate / of.saturation,
         batch_mean=met.chain.mean,
         batch_at=float(met.chain.quantile(pct)),
-        waits=met.chain.waits,
+        waits=met.waits(among),
         ttft_mean=float(ttft.mean()),
         ttft=first,
         tpot_mean=float(tpot.mean()),
@@ -233,6 +244,9 @@ MOST_JUMPS, MOST_UNEVEN, SOME_KEPT = 0.05, 0.4, 0.02
 UNEVEN_ROOM = 4.0
 """Largest prompts, about, that a step must have room for where their lengths vary."""
 
+FULL_STEP = 2.0
+"""Prompts that a step must have room for, so that what one leaves of its budget does not matter."""
+
 MOST_READING = 0.25
 """Share of the time that goes into prompts up to which attention ranks are taken to read side by side."""
 
@@ -258,6 +272,8 @@ def _length_doubt(of: Station, pct: float, met: Sample) -> str:
     ranks = float(of.known.clock.placed.layout.dp[0, 0])
     if ranks > 1.0 and met.reading > MOST_READING:
         return "Attention ranks that read prompts much of the time wait for each other, as only a simulation follows."
+    if steps.part > 0.0 and _room(of, met) < FULL_STEP:
+        return "One prompt fills most of a step's budget, and what is left of it goes to the next: only a simulation counts that."
     uneven = of.isl_cv > 0.0 and steps.part > 0.0
     if uneven and (ranks > 1.0 or _room(of, met) < UNEVEN_ROOM * (1.0 + of.isl_cv)):
         return "Prompts of uneven length, some longer than a step's budget, hold each other up."

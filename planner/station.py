@@ -193,10 +193,22 @@ class Sample:
     place: Grid
     reading: float
 
-    def first(self, waits: float | None = None) -> Grid:
-        """TTFT of each request when a share of them waits for a seat (None: the chain's) [s]."""
-        share = self.chain.waits if waits is None else waits
-        return self.ttft + np.where(self.place > 1.0 - share, self.seat, 0.0)
+    def first(self, waits: float | None = None, among: int = 1) -> Grid:
+        """TTFT of each request when a share of them waits for a seat (None: the chain's) [s].
+
+        `among`: replicas behind one gateway, where requests wait in one line for a seat at any of them.
+        """
+        share = self.waits(among) if waits is None else waits
+        return self.ttft + np.where(self.place > 1.0 - share, self.seat / among, 0.0)
+
+    def waits(self, among: int) -> float:
+        """Share of requests that wait for a seat at any of so many replicas: by Erlang C less than at one."""
+        if among <= 1 or self.chain.waits <= 0.0:
+            return self.chain.waits
+        most, running = float(self.chain.running[-1]), self.chain.mean
+        alone = probability_of_waiting(most, running)
+        together = probability_of_waiting(among * most, among * running)
+        return self.chain.waits * together / alone if alone > 0.0 else 0.0
 
 
 def sample(of: Station, rate: float) -> Sample | None:

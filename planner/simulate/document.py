@@ -25,8 +25,8 @@ from planner.single import plan_of
 from planner.specs.scenario import SCENARIO_FIELDS, describe
 from planner.specs.spelling import decimal
 
-GIVEN: Final = ("rate", "in_flight", "replicas")
-"""What a run ran with, as its plan and its traffic had it; stands before the figures."""
+GIVEN: Final = ("rate", "in_flight", "replicas", "given_requests", "mean_input_tokens", "mean_output_tokens")
+"""What a run ran with, before the figures; `given_requests` is 1 for a trace, of which scenario and traffic say nothing."""
 
 PLANNED: Final = ("tpot_ms", "ttft_ms", "b_max", "batch", "output_tok_s", "goodput_tok_s")
 """Plan fields that a run is held against."""
@@ -98,7 +98,8 @@ def replications(found: Replicated) -> Said:
 
 def _given(found: Digest) -> dict[str, float]:
     """What a run ran with."""
-    return dict(zip(GIVEN, (found.rate, found.limit, found.replicas), strict=True))
+    ran = (found.rate, found.limit, found.replicas, int(found.trace), found.isl_mean, found.osl_mean)
+    return dict(zip(GIVEN, ran, strict=True))
 
 
 def _planned(plan: Plan) -> Said:

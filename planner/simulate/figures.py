@@ -50,6 +50,8 @@ class Digest:
         rate: requests a second offered; limit: requests that each replica was given at a time.
         replicas: how many there were.
         summary: the figures.
+        trace: whether requests were given, so that scenario and traffic do not say what arrived.
+        isl_mean, osl_mean: mean lengths of the requests that arrived [tokens].
     """
 
     scenario: Scenario
@@ -58,10 +60,17 @@ class Digest:
     limit: int
     replicas: int
     summary: Summary
+    trace: bool = False
+    isl_mean: float = 0.0
+    osl_mean: float = 0.0
 
 
 def digest(run: Run | Digest) -> Digest:
     """A run without its requests."""
     if isinstance(run, Digest):
         return run
-    return Digest(run.scenario, run.traffic, run.rate, run.limit, run.outcome.replicas, run.summary)
+    came = run.outcome.requests
+    lengths = float(came.isl.mean()), float(came.osl.mean())
+    return Digest(
+        run.scenario, run.traffic, run.rate, run.limit, run.outcome.replicas, run.summary, run.trace, *lengths
+    )

@@ -7,6 +7,8 @@ from typing import Final
 
 from planner.optimise.answer import Progress
 from planner.plan import Plan
+from planner.promised import MEDIAN
+from planner.queueing import spares_for
 from planner.report import table
 from planner.share import pinned
 from planner.simulate.figures import STATISTICS, TIMES, Digest, digest, figures
@@ -104,9 +106,42 @@ def run_text(run: Run | Digest) -> str:
         _times(found),
         "\n".join((_setup(found, f"seed {found.traffic.seed}"), _counted(found.summary), *rows)),
         _planned(plan_of(found.scenario)),
+        _remarks(found),
         f"link: {traffic_link(pinned(found.scenario), found.traffic)}",
     )
-    return "\n\n".join(block.rstrip() for block in blocks) + "\n"
+    return "\n\n".join(block.rstrip() for block in blocks if block) + "\n"
+
+
+def few(counted: int, pct: float) -> str:
+    """That so many requests are too few for a percentile; empty where it rests on `ENOUGH_BEYOND` or more."""
+    beyond, at = counted * (1.0 - pct / 100.0), percentile_name(pct)
+    if pct <= MEDIAN or beyond >= ENOUGH_BEYOND:
+        return ""
+    needed = round(ENOUGH_BEYOND / (1.0 - pct / 100.0))
+    return f"{at} of {whole(counted)} requests rests on {significant(beyond)} of them: simulate {whole(needed)} or more"
+
+
+ENOUGH_BEYOND: Final = 10.0
+"""Requests beyond a percentile from which on it tells something."""
+
+
+def _remarks(found: Digest) -> str:
+    """What a reader must know beside the figures: too few requests, traffic that the link does not carry, spares."""
+    said = [few(found.summary.counted, found.scenario.sla_pct)]
+    plan, traffic = plan_of(found.scenario), found.traffic
+    if found.trace:
+        said.append("the trace is not part of the link, which opens made traffic")
+    if plan.replicas is not None:
+        serving = max(plan.replicas - found.scenario.spare, 1)
+        failures = plan.gpus_per_replica / traffic.failure_hours
+        spares = spares_for(serving, traffic.availability, failures, traffic.repair_s / 3600.0)
+        up = f"{100.0 * traffic.availability:g} % of the time"
+        count = "no number of spares" if spares is None else f"{spares:,} spare"
+        said.append(
+            f"{serving:,} replicas are up {up} with {count}: one failure in {traffic.failure_hours:,.0f} GPU-hours, back "
+            f"after {traffic.repair_s:g} s"
+        )
+    return "\n".join(f"note: {each}" for each in said if each)
 
 
 def _times(found: Digest) -> str:

@@ -43,6 +43,7 @@ class Run:
         rate: requests a second offered (of a trace or a closed loop: measured).
         limit: requests that each replica was given at a time.
         outcome, summary: every request, and what they come to.
+        trace: whether the requests were given, so that scenario and traffic do not say what arrived.
     """
 
     scenario: Scenario
@@ -52,6 +53,7 @@ class Run:
     limit: int
     outcome: Outcome
     summary: Summary
+    trace: bool = False
 
 
 def simulate(
@@ -84,15 +86,19 @@ def simulate(
     run = ready(setting, plan, asked, table, given=requests is not None)
     run.loop.run(on_progress, cancelled)
     outcome = run.outcome()
-    if requests is not None or asked.arrival == "closed":
-        rate = _measured(outcome.requests, rate)
-    return Run(scenario, asked, plan, rate, run.limit, outcome, summarised(outcome, scenario))
+    if requests is not None or asked.arrival in ("closed", "diurnal") or asked.turns > 1:
+        rate = _measured(outcome, rate)
+    found = summarised(outcome, scenario)
+    return Run(scenario, asked, plan, rate, run.limit, outcome, found, requests is not None)
 
 
-def _measured(found: Requests, otherwise: float) -> float:
-    """Requests a second by their arrivals; `otherwise` where all came at once."""
-    span = float(found.arrival[-1] - found.arrival[0])
-    return (len(found) - 1) / span if span > 0 else otherwise
+def _measured(outcome: Outcome, otherwise: float) -> float:
+    """Requests a second by their arrivals; where all came at once, by how long they took, or `otherwise`."""
+    arrival = outcome.requests.arrival
+    span = float(arrival[-1] - arrival[0])
+    if span > 0.0:
+        return (len(arrival) - 1) / span
+    return len(arrival) / outcome.span if outcome.span > 0.0 else otherwise
 
 
 def offered(scenario: Scenario, traffic: Traffic, plan: Plan) -> float:
@@ -102,7 +108,8 @@ def offered(scenario: Scenario, traffic: Traffic, plan: Plan) -> float:
         InputError: where the plan carries nothing.
     """
     if plan.replicas is None or plan.batch < 1 or not plan.output_tok_s:
-        raise InputError((Fault("scenario", "this plan", f"must stand before traffic can run on it: {plan.reason}"),))
+        why = plan.reason or "it has no speed"
+        raise InputError((Fault("scenario", "this plan", f"must stand before traffic can run on it: {why}"),))
     if traffic.rate is not None:
         return traffic.rate
     if scenario.qps:

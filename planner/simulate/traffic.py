@@ -41,9 +41,9 @@ class Traffic(Checked):
 
     arrival: Arrival = "poisson"
     """How requests arrive."""
-    rate: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
+    rate: Annotated[float, Field(ge=0.001, le=1e6, allow_inf_nan=False)] | None = None
     """Requests a second for the whole deployment; empty = the scenario's `qps`, else `load` of what its plan carries."""
-    cv: Annotated[float, Field(gt=0, le=20, allow_inf_nan=False)] = 2.0
+    cv: Annotated[float, Field(ge=0.01, le=20, allow_inf_nan=False)] = 2.0
     """Bursts: standard deviation over mean of the times between arrivals (`gamma`)."""
     swing: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
     """How far the rate of a day swings around its mean (`diurnal`)."""

@@ -165,21 +165,55 @@ def _apart(scenario: Scenario, traffic: Traffic, rate: float) -> Requests:
     return Requests(alone.arrival, isl, osl, np.zeros(count, dtype=np.int64), shared, alone.session)
 
 
+MOST_UNDER_WAY = 4_000_000
+"""Requests of sessions under way that a run may begin among."""
+
+
 def _sessions(scenario: Scenario, traffic: Traffic, rate: float) -> Requests:
-    """Turns of sessions, sorted by arrival; turns that arrive together keep the order of sessions and of turns."""
+    """Turns of sessions, sorted by arrival; turns that arrive together keep the order of sessions and of turns.
+
+    Sessions are under way when the run begins, so that turns come at the rate from the first moment on; the first turns of
+    those are over. A day begins with none under way, at its own first moment.
+    """
     turns, count = traffic.turns, traffic.requests
-    many, system = -(-count // turns), _system(scenario)
+    before = _under_way(traffic, rate)
+    many, system = before + -(-count // turns), _system(scenario)
+    arrival = _turn_arrivals(traffic, rate, many)
+    begin = arrival[before, 0] if before else 0.0
+    came = np.argsort(arrival.reshape(-1), kind="stable")
+    came = came[arrival.reshape(-1)[came] >= begin][:count]
     new = _turns(new_input(scenario, turns), traffic.isl_cv, (many, turns), _stream(traffic.seed, _INPUTS))
     osl = lengths(float(scenario.osl), traffic.osl_cv, many * turns, _stream(traffic.seed, _OUTPUTS))
     osl = osl.reshape(many, turns)
     earlier = np.cumsum(osl, axis=1) - osl
     isl = system + np.cumsum(new, axis=1) + earlier
-    arrival = _turn_arrivals(traffic, rate, many)
-    session = np.repeat(np.arange(many), turns)
-    order = np.argsort(arrival.reshape(-1)[:count], kind="stable")
-    group = np.full(count, NONE if system == 0 else 0, dtype=np.int64)
-    arrival, isl, osl = arrival.reshape(-1)[order], isl.reshape(-1)[order], osl.reshape(-1)[order]
-    return Requests(arrival, isl, osl, group, np.full(count, system, dtype=np.int64), session[order])
+    group = np.full(len(came), NONE if system == 0 else 0, dtype=np.int64)
+    at, session = arrival.reshape(-1)[came] - begin, came // turns
+    shared = np.full(len(came), system, dtype=np.int64)
+    return Requests(at, isl.reshape(-1)[came], osl.reshape(-1)[came], group, shared, session)
+
+
+SPREADS = 4.0
+"""Standard deviations of a session's length that are looked back from the first moment of a run."""
+
+
+def _under_way(traffic: Traffic, rate: float) -> int:
+    """Sessions that began before the run, far enough back that hardly any older one is still going.
+
+    Raises:
+        InputError: where more requests than can be held would be under way.
+    """
+    if traffic.arrival in ("closed", "diurnal"):
+        return 0
+    thoughts = traffic.turns - 1.0
+    back = traffic.think_s * (thoughts + SPREADS * math.sqrt(thoughts))
+    if rate * back > MOST_UNDER_WAY:
+        allowed = (
+            f"{traffic.turns} turns at {rate:g} requests/s have {rate * back:,.0f} requests of sessions under way, at most "
+            f"{MOST_UNDER_WAY:,} can be: think less, or fewer turns, or a lower rate"
+        )
+        raise InputError((Fault("think_s", f"{traffic.think_s:g}", allowed),))
+    return math.ceil(rate / traffic.turns * back)
 
 
 def _turns(mean: float, cv: float, shape: tuple[int, int], chance: np.random.Generator) -> Whole:

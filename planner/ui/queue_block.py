@@ -9,6 +9,7 @@ from typing import Final
 import streamlit as st
 
 from planner.plan import Plan
+from planner.promised import clause
 from planner.queue_answer import FAILURE_HOURS, REPAIR_SECONDS, Figure, queue_figures
 from planner.ui import show
 from planner.ui.data import asked
@@ -27,18 +28,20 @@ EN: Final = {
     "sized": "as planned ({means} would do on means)",
     "more": "the plan has {planned}",
     "at_load": "at a load of {load} of its mean throughput it is given {rate}",
-    "unsure": "Theory is not sure here ({why}): only a simulation tells.",
-    "figure": "One replica, Poisson arrivals, equal lengths",
+    "unsure": "Theory is not sure here, only a simulation is: {why}.",
+    "figure": "One replica",
     "mean": "Mean",
     "at": "P{pct}",
     "sla": "SLA",
-    "rate": "Requests/s: offered · carried · queues grow from",
+    "offered": "Requests/s that it is offered",
+    "carried": "Requests/s that it carries at P{pct}",
+    "grows": "Requests/s from which queues grow without end",
     "running": "Running, of {most} in flight",
     "waits": "Requests that wait for a seat",
     "good": "Requests that keep both",
     "spares": "Spare replicas for {availability} availability",
-    "assumed": "One failure in {hours} GPU-hours (Llama 3, 2024), {minutes} until a replica serves again. The gateway gives each "
-    "replica at most {most} at a time; more wait there.",
+    "assumed": "Poisson arrivals of equal lengths. One failure in {hours} GPU-hours (Llama 3, 2024), {minutes} until a "
+    "replica serves again. The gateway gives each replica at most {most} at a time; more wait there.",
     "simulate": "Simulate this traffic",
 }
 """English text by key."""
@@ -47,7 +50,9 @@ ZH: Final = {
     "title": "排队",
     "mean": "均值",
     "figure": "单副本，泊松到达，等长请求",
-    "rate": "请求/秒：到达 · 可承载 · 开始堆积",
+    "offered": "到达的请求/秒",
+    "carried": "在 P{pct} 可承载的请求/秒",
+    "grows": "排队无限增长的请求/秒",
     "running": "运行中，上限 {most}",
     "waits": "需等待席位的请求",
     "good": "两项均满足的请求",
@@ -83,7 +88,7 @@ def finding(plan: Plan, found: Mapping[str, Figure]) -> str:
     """What a replica carries at the percentile, and what that means for the rate."""
     s, pct = plan.scenario, f"{plan.scenario.sla_pct:g}"
     carried = _number(found["carried_qps"]) or 0.0
-    doubt = "" if found["sure"] else f" {word('unsure', why=str(found['why']))}"
+    doubt = "" if found["sure"] else f" {word('unsure', why=clause(str(found['why'])))}"
     if not carried:
         return word("never", pct=pct) + doubt
     said = word("carries", carried=shown(carried, "requests/s"), pct=pct)
@@ -106,7 +111,6 @@ def rows(plan: Plan, found: Mapping[str, Figure]) -> list[tuple[str, str, str, s
     def of(name: str, unit: str = "") -> str:
         return shown(_number(found[name]), unit)
 
-    rates = " · ".join(of(name) for name in ("rate_qps", "carried_qps", "saturation_qps"))
     availability = shown(_number(found["availability"]), "%")
     return [
         ("TTFT", of("ttft_mean_ms", "ms"), of("ttft_pct_ms", "ms"), asked(s.sla_ttft_ms)),
@@ -114,7 +118,9 @@ def rows(plan: Plan, found: Mapping[str, Figure]) -> list[tuple[str, str, str, s
         (word("running", most=whole(_number(found["in_flight"]))), of("batch_mean"), of("batch_pct"), DASH),
         (word("waits"), _share(_number(found["wait_share"])), DASH, DASH),
         (word("good"), of("share_good", "%"), DASH, shown(s.sla_pct / 100.0, "%")),
-        (word("rate"), rates, DASH, DASH),
+        (word("offered"), of("rate_qps"), DASH, DASH),
+        (word("carried", pct=f"{s.sla_pct:g}"), of("carried_qps"), DASH, DASH),
+        (word("grows"), of("saturation_qps"), DASH, DASH),
         (word("spares", availability=availability), whole(_number(found["spares"])), DASH, DASH),
     ]
 

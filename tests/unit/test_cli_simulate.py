@@ -21,6 +21,7 @@ from planner.export import BOM
 from planner.share import from_link, pinned
 from planner.simulate import Traffic, command, simulate
 from planner.simulate.document import (
+    GIVEN,
     REQUEST_COLUMNS,
     SUMMARY_COLUMNS,
     request_lines,
@@ -145,7 +146,7 @@ def test_percentiles_are_named_without_needless_zeros() -> None:
 def test_json_holds_what_was_asked_and_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(printed(capsys, ASKED, *FEW, "--seed", "7", "--json")[0])
     assert list(found) == [
-        "scenario", "link", "traffic", "rate", "in_flight", "replicas", "sla_pct", *FIGURES, "plan", "trace",
+        "scenario", "link", "traffic", *GIVEN, "sla_pct", *FIGURES, "plan", "trace",
     ]  # fmt: skip
     run = simulate(from_link(ASKED), Traffic(requests=300, seed=7))
     assert list(found["traffic"]) == list(TRAFFIC_FIELDS)
@@ -323,8 +324,8 @@ def test_block_names_are_cut_with_their_requests(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--rate", "0"), "rate = 0: must be a number above 0 and at most 1,000,000 (requests/s), or left out"),
-        (("--rate", "nan"), "rate = nan: must be a number above 0"),
+        (("--rate", "0"), "rate = 0: must be a number from 0.001 to 1,000,000 (requests/s), or left out"),
+        (("--rate", "nan"), "rate = nan: must be a number from 0.001"),
         (("--arrival", "poison"), "did you mean poisson?"),
         (("--seed", "-1"), "seed = -1: must be a whole number from 0 to 4,294,967,295"),
         (("--runs", "0"), "runs = 0: must be a whole number from 1 to 10,000"),
@@ -406,7 +407,7 @@ def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str]) -> None
     text = " ".join(capsys.readouterr().out.split())
     for name in TRAFFIC_FIELDS:
         assert f"--{name.replace('_', '-')}" in text
-    assert "Must be a number above 0 and at most 20 (default 2)." in text
+    assert "Must be a number from 0.01 to 20 (default 2)." in text
 
 
 def test_numbers_that_are_none_never_reach_json() -> None:

@@ -172,7 +172,8 @@ def test_what_never_fails_needs_no_spare():
         (1.0, {"spec": 2}, "drafts"),
         (1.0, {"engine": "sglang"}, "first"),
         (1.0, {"chunk": 256}, "chunks"),
-        (1.0, {"isl": 8192, "isl_cv": 1.0}, "uneven"),
+        (1.0, {"isl": 3000, "isl_cv": 1.0}, "uneven"),
+        (1.0, {"isl": 8000}, "fills most"),
     ],
 )
 def test_what_theory_does_not_know_is_said(rate, changes, word):
