@@ -235,7 +235,9 @@ class Routing:
     @property
     def one_limit(self) -> bool:
         """Whether every router comes to the same under all limits."""
-        return all(_alike([way for way in self.ways if way.router == name]) for name in {way.router for way in self.ways})
+        return all(
+            _alike([way for way in self.ways if way.router == name]) for name in {way.router for way in self.ways}
+        )
 
     @property
     def as_set(self) -> Way:

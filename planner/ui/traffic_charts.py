@@ -71,7 +71,11 @@ def knee(shown: Mode, *, theory: bool = True) -> Spec:
     tips |= {"theory": "Queue theory"} if theory else {}
     scales = (Scale("Requests/s offered, all replicas"), Scale("Good output tok/s, all replicas"))
     spec = lines(ink, 250, scales, series, tips, rows=2, quiet=not theory)
-    return {**spec, "layer": [*spec["layer"][:-1], _end_label(ink, spec["layer"][0]), spec["layer"][-1]]} if theory else spec
+    return (
+        {**spec, "layer": [*spec["layer"][:-1], _end_label(ink, spec["layer"][0]), spec["layer"][-1]]}
+        if theory
+        else spec
+    )
 
 
 def _end_label(ink: Palette, curves: Spec) -> Spec:

@@ -51,6 +51,13 @@ def drawn(expected: Sequence[Expected]) -> bool:
     return len(expected) > 1 and all(each.sure for each in expected[:2])
 
 
+def knee_header(scenario: Scenario) -> tuple[str, ...]:
+    """Titles of the table of rates."""
+    pct = pct_of(scenario)
+    times = (f"{word('col_ttft', pct=pct)}, ms", f"{word('col_tpot', pct=pct)}, ms")
+    return (word("col_rate"), word("col_goodput"), word("col_good"), *times, word("col_holds"))
+
+
 def routing(found: Routing, scenario: Scenario) -> str:
     """Which way serves best, and where the one set stands."""
     best, pct = found.best, pct_of(scenario)

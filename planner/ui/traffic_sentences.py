@@ -17,7 +17,7 @@ from planner.specs.spelling import decimal
 from planner.ui import words
 from planner.ui.traffic_tasks import Told
 from planner.ui.traffic_words import word
-from planner.units import DASH, percent, show, significant, whole
+from planner.units import percent, show, significant, whole
 
 HIGH: Final = 90.0
 """Percentile from which on few requests decide it."""

@@ -134,8 +134,8 @@ EN: Final = {
     "theory": "Queue theory says {verdict}: {said}.",
     "theory_holds": "it holds at P{pct}",
     "theory_not": "it does not hold at P{pct}",
-    "theory_over": "Queue theory says it does not hold: at {rate} requests/s queues grow without end. With {limit} in flight each, "
-    "{replicas} carry at most {most} by theory, whatever the SLA.",
+    "theory_over": "Queue theory says it does not hold: at {rate} requests/s queues grow without end. "
+    "With {limit} in flight each, {replicas} carry at most {most} by theory, whatever the SLA.",
     "theory_unsure": "Queue theory does not cover this: {why}.",
     "theory_run": "Run it to be sure.",
     "run_more": "Run {wanted} requests",
@@ -167,8 +167,8 @@ EN: Final = {
     "why_ttft": "From arrival to the first token, queue and front end included. {rows}",
     "why_tpot": "Time per output token after the first, of each request. {rows}",
     "why_goodput": "Output tokens a second of requests that kept the SLA, all replicas together.",
-    "why_running": "Requests that decode or are read, mean over time, on one replica; the limit is what the gateway gives it. Waiting, below, "
-    "is a mean over all replicas and counts those too that only wait for the step at work to end; the queue over time does not.",
+    "why_running": "Requests that decode or are read, mean over time, on one replica; the limit is what the gateway gives it. "
+    "Waiting, below, is a mean over all replicas and counts those too that only wait for the step at work to end; the queue over time does not.",
     "why_used": "Share of the KV cache blocks of all replicas that requests hold.",
     "why_preempted": "How often a running request had to leave because no cache block was free.",
     "why_hit": "Share of prompt tokens that the prefix cache served and no engine computed.",
@@ -177,7 +177,8 @@ EN: Final = {
     "state_requests": "Requests",
     "state_kv": "KV cache",
     "state_quiet": "The queue is empty whenever a step begins: at most {running} at work at a time, of {limit} that may be.",
-    "state_waits": "The queue holds up to {waiting} when a step begins; at most {running} at work at a time, of {limit} that may be.",
+    "state_waits": "The queue holds up to {waiting} when a step begins; at most {running} at work at a time, of {limit} that "
+    "may be.",
     "state_grows": "The queue grows to the end: it holds {waiting} when the last one arrives.",
     "state_alt": "Requests that run and those in the queue, over time, with the limit of requests in flight",
     "cache_alt": "Share of the KV cache that requests hold, over time",
@@ -209,7 +210,8 @@ EN: Final = {
     "knee_now": "The {now} asked are {share} of it.",
     "knee_now_over": "The {now} asked are {share} above it.",
     "knee_theory": "Line: simulation. Dashed: queue theory.",
-    "knee_theory_many": "Line: simulation. Dashed: queue theory of each replica by itself; a router that evens the load does better.",
+    "knee_theory_many": "Line: simulation. Dashed: queue theory of each replica by itself; a router that evens the load does "
+    "better.",
     "knee_each": "{requests} requests at each rate.",
     "knee_unsure": "The dashed line ends where queue theory does not cover it: {why}.",
     "knee_none_sure": "Only simulation is drawn, as queue theory does not cover this: {why}.",
@@ -231,7 +233,8 @@ EN: Final = {
     "routing_least": "None holds; least bad: {best} with {limit} in flight, {share} within the SLA, TTFT P{pct} {ttft}. {now}",
     "routing_one_least": "None holds; least bad: {limit} in flight, {share} within the SLA, TTFT P{pct} {ttft}. {now}",
     "routing_limit": "The limit does not matter here; {best} has the lowest TTFT P{pct}: {ttft} against {set}.",
-    "routing_limit_least": "None holds, and the limit does not matter here; {best} has the lowest TTFT P{pct}: {ttft} against {set}.",
+    "routing_limit_least": "None holds, and the limit does not matter here; {best} has the lowest TTFT P{pct}: {ttft} "
+    "against {set}.",
     "routing_no_limit": "The limit does not matter here.",
     "routing_here": "That is what is set.",
     "routing_set": "Set now: {router}{limit}: {share}, TTFT P{pct} {ttft}.",
@@ -258,8 +261,8 @@ EN: Final = {
     "outage_of": "One of {replicas} replicas",
     "outage_only": "The only replica",
     "outage_broken": "The SLA is broken without any failure. Find a rate that holds first: “Find the knee” above does.",
-    "outage_windows": "Each step is the TTFT P{pct} of the requests that arrive within {width}. Who has no first token yet when the "
-    "replica fails counts in the first {width} after it, and the worst is the worst from there on.",
+    "outage_windows": "Each step is the TTFT P{pct} of the requests that arrive within {width}. Who has no first token yet when "
+    "the replica fails counts in the first {width} after it, and the worst is the worst from there on.",
     "outage_lost": "{which} fails: in the worst {width} after it TTFT P{pct} is {worst} against {sla} ({calm} "
     "without the failure), and the run ends before it recovers. {restarted}",
     "outage_restarted": "{count} requests start again{late}.",
