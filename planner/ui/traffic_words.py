@@ -168,7 +168,8 @@ EN: Final = {
     "why_tpot": "Time per output token after the first, of each request. {rows}",
     "why_goodput": "Output tokens a second of requests that kept the SLA, all replicas together.",
     "why_running": "Requests that decode or are read, mean over time, on one replica; the limit is what the gateway gives it. "
-    "Waiting, below, is a mean over all replicas and counts those too that only wait for the step at work to end; the queue over time does not.",
+    "Waiting, below, is a mean over all replicas and counts those too that only wait for the step at work to end; the queue over "
+    "time does not.",
     "why_used": "Share of the KV cache blocks of all replicas that requests hold.",
     "why_preempted": "How often a running request had to leave because no cache block was free.",
     "why_hit": "Share of prompt tokens that the prefix cache served and no engine computed.",
