@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from planner.simulate.expected import Expected
 from planner.simulate.outage import Course, Outage
@@ -11,6 +12,9 @@ from planner.specs.scenario import Scenario
 from planner.ui.traffic_sentences import bound, broken, pct_of, promised, reason, share
 from planner.ui.traffic_words import word
 from planner.units import DASH, show, significant, whole
+
+JUST: Final = 1.005
+"""A time so many times its SLA is shown with the same three digits."""
 
 
 def knee(found: Knee, scenario: Scenario) -> str:
@@ -140,7 +144,7 @@ def outage(found: Outage, scenario: Scenario) -> str:
     texts = {
         "which": word("outage_only") if course.replicas == 1 else word("outage_of", replicas=whole(course.replicas)),
         "width": width(found), "pct": pct_of(scenario),
-        "worst": _worst(course), "calm": _worst(found.healthy), "sla": promised("ttft", scenario),
+        "worst": _worst(course, scenario), "calm": _worst(found.healthy, scenario), "sla": promised("ttft", scenario),
         "restarted": _restarted(course),
     }  # fmt: skip
     if broken_anyway(found):
@@ -152,9 +156,12 @@ def outage(found: Outage, scenario: Scenario) -> str:
     return word("outage_hurt", recovered=show(course.recovered_s, "s"), **texts)
 
 
-def _worst(course: Course) -> str:
-    """The longest TTFT of a window; that nothing is served."""
-    return word("outage_nobody") if course.worst_ms is None else show(course.worst_ms, "ms")
+def _worst(course: Course, scenario: Scenario) -> str:
+    """The longest TTFT of a window; that nothing is served. One that is broken by less than its digits show is told so."""
+    worst, sla = course.worst_ms, scenario.sla_ttft_ms
+    if worst is None:
+        return word("outage_nobody")
+    return word("outage_just", sla=promised("ttft", scenario)) if sla < worst < JUST * sla else show(worst, "ms")
 
 
 def _restarted(course: Course) -> str:
@@ -170,7 +177,7 @@ def spare(found: Outage, scenario: Scenario) -> str:
     """What one replica more makes of it."""
     course = found.spared
     if not hurts(found, scenario):
-        return word("outage_spare_needless", worst=_worst(course))
+        return word("outage_spare_needless", worst=_worst(course, scenario))
     if course.worst_ms is not None and course.worst_ms <= scenario.sla_ttft_ms:
         after = word("outage_spare_calm")
     elif course.recovered_s is None:
@@ -179,5 +186,5 @@ def spare(found: Outage, scenario: Scenario) -> str:
         after = word("outage_spare_same")
     else:
         after = word("outage_spare_back", recovered=show(course.recovered_s, "s"))
-    texts = {"pct": pct_of(scenario), "width": width(found), "worst": _worst(course)}
+    texts = {"pct": pct_of(scenario), "width": width(found), "worst": _worst(course, scenario)}
     return word("outage_spare_helps", spared=after, **texts)
