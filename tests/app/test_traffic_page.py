@@ -22,7 +22,7 @@ from planner.ui.jobs import Workshop
 from planner.ui.traffic_sentences import share
 from planner.ui.traffic_tasks import Subject, Told
 from planner.ui.traffic_trace import Held
-from planner.units import show
+from planner.units import show, whole
 from tests import doubles
 from tests.app.test_plan_page import MAIN, heading, read, said
 
@@ -121,7 +121,11 @@ def test_the_answer_is_a_sentence_with_the_runs_own_numbers() -> None:
     ]  # fmt: skip
     assert len(at.get("vega_lite_chart")) == 5
     assert f"99 % of requests have their first token within {ttft}" in said(at)
-    assert at.button(key="_traffic_run").disabled, "what is shown is the answer"
+    run = at.button(key="_traffic_run")
+    assert (run.disabled, run.label) == (True, "Up to date"), "what is shown is the answer"
+    assert "P99 rests on the slowest 5 of 540 requests; the first 60 of 600 are warm-up" in said(at)
+    assert "1,024 tokens in, 64 out · 10.0 requests/s on 2 replicas" in said(at)
+    assert "the 10.0 offered here arrive" in said(at)
 
 
 def test_what_does_not_hold_says_by_how_much_and_where_to_go() -> None:
@@ -205,9 +209,11 @@ def test_cancel_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traffic_tasks, "run", slowly)
     at = opened(HOLDS).button(key="_traffic_run").click().run()
     assert heading(at) == "Simulating."
+    assert "Run it" not in said(at)
     assert not at.button(key="_traffic_cancel").disabled
     at.button(key="_traffic_cancel").click().run()
     assert heading(at) == "The run was cancelled."
+    assert at.button(key="_traffic_run").label == "Run", "as the text beside it says"
     assert not at.metric
     assert not at.button(key="_traffic_run").disabled
 
@@ -229,6 +235,7 @@ def test_a_trace_takes_the_place_of_made_requests() -> None:
     until(at.button(key="_traffic_run").click().run(), answered)
     assert f"at {show(trace.mean_rate)} requests/s" in heading(at)
     assert "The trace is not part of it" in said(at)
+    assert f"{whole(trace.mean_isl)} tokens in, {whole(trace.mean_osl)} out on average" in said(at), "what ran"
     assert "--trace" in "".join(block.value for block in at.main.code)
     at.button(key="_traffic_drop").click().run()
     assert not at.number_input(key="_traffic_isl_cv").disabled
@@ -302,6 +309,16 @@ def test_a_spare_can_be_added_where_a_failure_hurts() -> None:
     at.button(key="_outage_spare").click().run()
     assert at.session_state["_current"].spare == 1
     assert heading(at).startswith("Old answer.")
+
+
+def test_a_failure_where_the_promise_is_broken_anyway_points_to_the_rate_that_holds() -> None:
+    """200 requests/s are many times what two replicas carry: a spare would not help."""
+    at = opened(f"{BREAKS}&repair_s=2&fail_at_s=2")
+    at.button(key="_outage_run").click().run()
+    until(at, lambda page: "The SLA is broken without any failure." in said(page))
+    assert "Find the knee" in said(at)
+    assert not [button for button in at.button if button.key == "_outage_spare"]
+    assert "With a spare replica" not in said(at)
 
 
 def test_a_study_of_other_inputs_is_an_old_one() -> None:
