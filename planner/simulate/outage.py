@@ -44,7 +44,7 @@ WIDTHS_S: Final = (2.0, 5.0, 10.0, 20.0, 30.0, 60.0)
 
 @dataclass(frozen=True)
 class Course:
-    """One run over time, in windows by arrival.
+    """One run over time, in windows by arrival; who arrived before the failure and has no first token yet counts after it.
 
     Attributes:
         start: of each window [s]; ttft: at the promised percentile [ms], None where a window is empty or not served.
@@ -149,13 +149,16 @@ def _course(run: Run, width: float, fail_at: float, limit: float, until: float) 
     """A run in windows counted from the failure, so that one of them begins with it."""
     found = run.outcome
     arrival, asked = found.requests.arrival, run.scenario
-    good = _good(found, asked)
-    ttft = np.where(np.isfinite(found.ttft), found.ttft, inf) * 1e3
+    caught = (arrival < fail_at) & ~(found.first <= fail_at)
+    counted = np.where(caught, fail_at, arrival)
+    order = np.argsort(counted, kind="stable")
+    counted, good = counted[order], _good(found, asked)[order]
+    ttft = (np.where(np.isfinite(found.ttft), found.ttft, inf) * 1e3)[order]
     first = -ceil((fail_at - float(arrival[0])) / width)
     starts, times, shares = [], [], []
     for at in range(first, max(ceil((until - fail_at) / width), 1)):
         low = fail_at + at * width
-        here = slice(*np.searchsorted(arrival, (low, low + width)))
+        here = slice(*np.searchsorted(counted, (low, low + width)))
         if here.stop - here.start == 0:
             continue
         time = float(np.percentile(ttft[here], asked.sla_pct, method="inverted_cdf"))
@@ -164,14 +167,14 @@ def _course(run: Run, width: float, fail_at: float, limit: float, until: float) 
         shares.append(float(good[here].mean()))
     after = [(time, start) for time, start in zip(times, starts, strict=True) if start >= fail_at - 1e-9]
     worst = max((time for time, _ in after), default=inf)
-    caught = ttft[(arrival < fail_at) & (found.first > fail_at)]
+    late = 1e3 * found.ttft[caught & np.isfinite(found.ttft)]
     return Course(
         start=tuple(starts),
         ttft=tuple(time if time < inf else None for time in times),
         good=tuple(shares),
         replicas=found.replicas,
         restarted=found.restarted,
-        caught_ms=float(caught.max()) if len(caught) else None,
+        caught_ms=float(late.max()) if len(late) else None,
         worst_ms=worst if worst < inf else None,
         recovered_s=_recovered(after, width, fail_at, limit),
         summary=run.summary,

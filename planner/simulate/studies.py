@@ -233,9 +233,22 @@ class Routing:
         return min(quick, key=lambda way: (way.router != self.router, way.limit != self.now, _first(way)))
 
     @property
+    def one_limit(self) -> bool:
+        """Whether every router comes to the same under all limits."""
+        return all(
+            _alike([way for way in self.ways if way.router == name]) for name in {way.router for way in self.ways}
+        )
+
+    @property
     def as_set(self) -> Way:
         """The way that is set now."""
         return next(way for way in self.ways if (way.router, way.limit) == (self.router, self.now))
+
+
+def _alike(ways: list[Way]) -> bool:
+    """Whether ways differ in nothing that counts."""
+    shares, times = [way.summary.share_good for way in ways], [_first(way) for way in ways]
+    return max(shares) - min(shares) <= SAME_SHARE and max(times) <= min(times) * (1.0 + SAME_TIME)
 
 
 def _first(way: Way) -> float:

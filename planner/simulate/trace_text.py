@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -42,9 +43,19 @@ def refused(value: str, allowed: str) -> InputError:
     return InputError((Fault("trace", value, allowed),))
 
 
+@dataclass(frozen=True)
+class CellFault(Fault):
+    """A fault of one cell. `line`: from 1, as an editor shows it; `column`, `cell`: as they may be repeated."""
+
+    line: int
+    column: str
+    cell: str
+
+
 def refused_cell(line: int, column: str, cell: object, allowed: str) -> InputError:
     """A trace that is not read because of one cell; lines count from 1, as an editor or a spreadsheet shows them."""
-    return refused(f"line {line:,}, {shown(column, 40)} {shown(cell, 40)}", allowed)
+    name, said = shown(column, 40), shown(cell, 40)
+    return InputError((CellFault("trace", f"line {line:,}, {name} {said}", allowed, line, name, said),))
 
 
 def sized(size: int, name: str, most: int = MOST_BYTES) -> None:

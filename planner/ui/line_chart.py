@@ -74,8 +74,12 @@ def lines(
     *,
     quiet: bool = False,
     rows: int = 1,
+    steps: bool = False,
 ) -> Spec:
-    """Lines over batch or context, levels and limits with labels, a point or more, and the nearest answer to the pointer."""
+    """Lines over batch or context, levels and limits with labels, a point or more, and the nearest answer to the pointer.
+
+    `rows`: of labels above the plot; `steps`: each value holds from its place to the next one's.
+    """
     head = HEAD_PIXELS + ROW_PIXELS * (rows - 1)
     x, y = channel(ink, "x", scales[0]), channel(ink, "y", scales[1], vertical=True, head=head)
     names = [each.name for each in series]
@@ -92,7 +96,7 @@ def lines(
     }
     curves = {
         "data": {"name": "lines"},
-        "mark": {"type": "line", "strokeWidth": 2.5},
+        "mark": {"type": "line", "strokeWidth": 2.5, **({"interpolate": "step-after"} if steps else {})},
         "encoding": {"x": x, "y": y, "color": colour, "strokeDash": dash},
     }
     points = {
@@ -122,7 +126,7 @@ def symbols(ink: Palette, spec: Spec, series: Sequence[Series]) -> Spec:
 
 
 def _levels(ink: Palette, y: Spec) -> list[Spec]:
-    """Levels across the plot, each with its label at the left end, above or below the line."""
+    """Levels across the plot, each with its label at the left end above or below the line, or at the right end above it."""
     field = {**y, "field": "level"}
     rule = {
         "data": {"name": "levels"},
@@ -130,10 +134,10 @@ def _levels(ink: Palette, y: Spec) -> list[Spec]:
         "encoding": {"y": field},
     }
     place = {
-        "baseline": {"expr": "datum.place"},
+        "baseline": {"expr": "datum.place === 'right' ? 'bottom' : datum.place"},
         "dy": {"expr": "datum.place === 'top' ? 4 : -4"},
-        "dx": 6,
-        "align": "left",
+        "dx": {"expr": "datum.place === 'right' ? width - 4 : 6"},
+        "align": {"expr": "datum.place === 'right' ? 'right' : 'left'"},
     }
     label = {
         "data": {"name": "levels"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import streamlit as st
@@ -19,16 +20,22 @@ from planner.units import show as shown
 TABLE_PIXELS: Final = 280
 
 
-def verdicts(told: Told) -> None:
-    """Whether it holds, in words, and what that rests on."""
-    pct = sentences.pct_of(told.asked.scenario)
-    with st.container(horizontal=True, gap="small", key="traffic_verdicts"):
-        holds = None if sentences.wanted(told) else told.summary.meets_sla
-        show.verdict(holds, word("verdict_holds", pct=pct), word("verdict_not", pct=pct), word("verdict_short"))
-        if rests := sentences.rests(told):
-            show.hint(rests)
+def rests(told: Told) -> None:
+    """What the verdict, which the headline says, rests on; in amber where that is little."""
+    if said := sentences.rests(told):
+        with st.container(key="traffic_rests"):
+            if sentences.thin(told):
+                st.badge(show.plain(said), icon=":material/warning:", color="orange")
+            else:
+                show.hint(said)
     for remark in filter(None, (sentences.few(told), sentences.part_of_day(told))):
         st.caption(show.plain(remark))
+
+
+def scrolled(name: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A long table of finished figures in a box of its own."""
+    with st.container(height=TABLE_PIXELS, border=False):
+        fleet_figures.table(name, header, rows, frozenset())
 
 
 def tiles(told: Told) -> None:
@@ -84,14 +91,10 @@ def state(told: Told) -> None:
             with st.container(key="line_cache", gap=None):
                 st.subheader(word("state_kv"), anchor=False)
                 draw(traffic_charts.cache_used(mode()), traffic_data.cache_used(told), word("cache_alt"))
+        header = (word("col_time"), word("col_running"), word("col_waiting"), word("col_cache"))
         show.behind(
-            word("table"), "_state_table",
-            lambda: show.table(
-                traffic_data.state_table(told), word("state"),
-                dict.fromkeys((word("col_time"), word("col_running"), word("col_waiting"), word("col_cache")), "%.1f"),
-                TABLE_PIXELS,
-            ),
-        )  # fmt: skip
+            word("table"), "_state_table", lambda: scrolled(word("state"), header, traffic_data.state_rows(told))
+        )
 
 
 def spreads(told: Told) -> None:
@@ -107,10 +110,8 @@ def spreads(told: Told) -> None:
                     draw(traffic_charts.spread(mode(), name), traffic_data.spread(told, name), alt)
         header = (word("col_what"), word("col_mean"), "P50", "P90", "P95", "P99", word("col_sla"))
         fleet_figures.table(word("spread"), header, traffic_data.spread_rows(told), frozenset())
-        formats = {f"{name}, ms": "%.2f" for name in traffic_charts.TIMES.values()}
+        titles = (word("col_share"), *(f"{traffic_charts.TIMES[name]}, ms" for name in names))
         show.behind(
             word("spread_table"), "_spread_table",
-            lambda: show.table(
-                traffic_data.spread_table(told), word("spread"), {"% of requests": "%.1f", **formats}, TABLE_PIXELS
-            ),
+            lambda: scrolled(word("spread"), titles, traffic_data.share_rows(told)),
         )  # fmt: skip

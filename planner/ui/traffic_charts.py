@@ -12,9 +12,9 @@ from typing import Final
 from planner.simulate.traffic import ROUTERS
 from planner.ui.line_chart import Scale, Series, lines
 from planner.ui.marks import Spec, axis, chart, legend, log_ticks, text, tip
-from planner.ui.theme import Mode, palette
+from planner.ui.theme import Mode, Palette, palette
 
-RUNNING, WAITING, CACHE = "Running", "Waiting", "KV cache"
+RUNNING, WAITING, CACHE = "Running", "In the queue", "KV cache"
 SIMULATED, THEORY = "Simulated", "Queue theory"
 TTFT, TPOT, E2E = "TTFT", "TPOT", "E2E"
 TIMES: Final = {"ttft": TTFT, "tpot": TPOT, "e2e": E2E}
@@ -35,7 +35,7 @@ def state(shown: Mode) -> Spec:
     """Requests that run and wait, over time."""
     ink = palette(shown)
     series = [Series(RUNNING, ink.weights), Series(WAITING, ink.promise, (7, 4))]
-    tips = {"at": "Time", "running": "Running, mean", "waiting": "Waiting, most"}
+    tips = {"at": "Time", "running": "Running, mean", "waiting": "In the queue, most"}
     return lines(ink, 210, (Scale(TIME_AXIS), Scale("Requests, all replicas")), series, tips)
 
 
@@ -63,13 +63,31 @@ def spread(shown: Mode, name: str) -> Spec:
 
 
 @cache
-def knee(shown: Mode) -> Spec:
-    """Good tokens a second over requests a second."""
+def knee(shown: Mode, *, theory: bool = True) -> Spec:
+    """Good tokens a second over requests a second; `theory`: whether it has a line, which is named at its end."""
     ink = palette(shown)
-    series = [Series(SIMULATED, ink.weights), Series(THEORY, ink.host, (3, 3))]
-    tips = {"at": "Offered", "good": "Good tokens", "share": "Within the SLA", "theory": "Queue theory"}
+    series = [Series(SIMULATED, ink.weights), Series(THEORY, ink.ink, (5, 4))][: 1 + theory]
+    tips = {"at": "Offered", "good": "Good tokens", "share": "Within the SLA"}
+    tips |= {"theory": "Queue theory"} if theory else {}
     scales = (Scale("Requests/s offered, all replicas"), Scale("Good output tok/s, all replicas"))
-    return lines(ink, 250, scales, series, tips, rows=2)
+    spec = lines(ink, 250, scales, series, tips, rows=2, quiet=not theory)
+    return (
+        {**spec, "layer": [*spec["layer"][:-1], _end_label(ink, spec["layer"][0]), spec["layer"][-1]]}
+        if theory
+        else spec
+    )
+
+
+def _end_label(ink: Palette, curves: Spec) -> Spec:
+    """The name of theory's line at its right end, below it: simulated points lie on it or above."""
+    where = {key: curves["encoding"][key] for key in ("x", "y")}
+    last = {"joinaggregate": [{"op": "max", "field": "x", "as": "last"}], "groupby": ["series"]}
+    return {
+        "data": {"name": "lines"},
+        "transform": [last, {"filter": f"datum.series === '{THEORY}' && datum.x === datum.last"}],
+        "mark": {**text(ink.ink), "align": "left", "baseline": "top", "dx": 8, "dy": 4, "aria": False},
+        "encoding": {**where, "text": {"field": "series"}},
+    }
 
 
 @cache
@@ -93,7 +111,7 @@ def outage(shown: Mode) -> Spec:
     ]
     tips = {"at": "Since the failure", "planned": PLANNED, "spared": SPARED, "healthy": HEALTHY}
     scales = (Scale("Time since the failure, s"), Scale("TTFT at the promised percentile, ms", LOG_Y))
-    return lines(ink, 250, scales, series, tips)
+    return lines(ink, 250, scales, series, tips, steps=True)
 
 
 @cache

@@ -8,7 +8,6 @@ from math import isfinite, log, sqrt
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from planner.simulate.expected import Expected
 from planner.simulate.outage import Course, Outage
@@ -95,11 +94,11 @@ def cache_used(told: Told) -> Datasets:
     return datasets(_line(time, used, charts.CACHE), stops(time, said), ("at", "used"))
 
 
-def state_table(told: Told) -> pa.Table:
-    """The state over time as a table."""
+def state_rows(told: Told) -> list[tuple[str, ...]]:
+    """The state over time as finished figures."""
     line = told.state
-    names = (word("col_time"), word("col_running"), word("col_waiting"), word("col_cache"))
-    return pa.table(dict(zip(names, (line.time, line.running, line.waiting, 100.0 * line.used), strict=True)))
+    columns = zip(line.time, line.running, line.waiting, 100.0 * line.used, strict=True)
+    return [tuple(figure(float(value)) for value in row) for row in columns]
 
 
 # --- distributions ----------------------------------------------------------------------------------
@@ -139,10 +138,11 @@ def spread_rows(told: Told) -> list[Row]:
     return found
 
 
-def spread_table(told: Told) -> pa.Table:
-    """Times by share of requests as a table."""
-    columns = {f"{charts.TIMES[name]}, ms": told.times[name] for name in charts.TIMES if len(told.times[name])}
-    return pa.table({"% of requests": 100.0 * SHARES, **columns})
+def share_rows(told: Told) -> list[tuple[str, ...]]:
+    """Times by share of requests as finished figures [% and ms]."""
+    columns = [told.times[name] for name in charts.TIMES if len(told.times[name])]
+    rows_of = zip(100.0 * SHARES, *columns, strict=True)
+    return [(figure(float(part)), *(figure(float(time)) for time in times)) for part, *times in rows_of]
 
 
 # --- rates ------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def knee(found: Knee, scenario: Scenario, expected: Sequence[Expected]) -> Datas
     """Good tokens over rate, simulated and by theory, with the knee and the rate asked."""
     rate = [each.rate for each in found.points]
     good = [each.summary.good_tok_s * found.replicas for each in found.points]
-    sure = takewhile(lambda each: each.sure, expected)
+    sure = list(takewhile(lambda each: each.sure, expected))
     theory = [(each.rate, each.rate * scenario.osl * each.share, charts.THEORY) for each in sure]
     near = {each.rate: each for each in expected}
     said = [
@@ -203,20 +203,16 @@ def _over(value: float | None, limit: float) -> float | None:
     return None if value is None else value / limit
 
 
-def knee_table(found: Knee, scenario: Scenario) -> pa.Table:
-    """Every rate as a table."""
-    each = [point.summary for point in found.points]
-    pct = pct_of(scenario)
-    return pa.table(
-        {
-            "Requests/s": [point.rate for point in found.points],
-            "Good tok/s": [one.good_tok_s * found.replicas for one in each],
-            "Within SLA, %": [100.0 * one.share_good for one in each],
-            f"TTFT P{pct}, ms": [one.ttft.at_pct for one in each],
-            f"TPOT P{pct}, ms": [one.tpot.at_pct for one in each],
-            "Holds": ["yes" if one.meets_sla else "no" for one in each],
-        }
-    )
+def knee_rows(found: Knee) -> list[tuple[str, ...]]:
+    """Every rate as finished figures."""
+    each = [(point.rate, point.summary) for point in found.points]
+    return [
+        (
+            significant(rate), figure(one.good_tok_s * found.replicas), share(one.share_good), figure(one.ttft.at_pct),
+            figure(one.tpot.at_pct), word("yes" if one.meets_sla else "no"),
+        )
+        for rate, one in each
+    ]  # fmt: skip
 
 
 # --- routers ----------------------------------------------------------------------------------------
@@ -250,25 +246,37 @@ def look_of(found: Routing, limit: int) -> int:
 
 
 def outage(found: Outage, scenario: Scenario) -> Datasets:
-    """TTFT over time without and with a spare, and without a failure, around the failure."""
-    courses = {charts.PLANNED: found.failed, charts.SPARED: found.spared, charts.HEALTHY: found.healthy}
-    curves = [row for name, course in courses.items() for row in _course(course, name, found.fail_at)]
+    """TTFT over time without and with a spare, and without a failure, around the failure: a step for every window."""
+    courses = courses_of(found)
+    curves = [row for name, course in courses.items() for row in _course(course, name, found)]
     since = [start - found.fail_at for start in found.failed.start]
-    said = [
-        (show(at, "s"), *(_at(course, start) for course in courses.values()))
+    answers = [
+        (at, at, at + found.width_s, _between(at, found.width_s), *(_at(course, start) for course in courses.values()))
         for at, start in zip(since, found.failed.start, strict=True)
     ]
-    ends = (since[0], since[-1]) if since else (0.0, 1.0)
+    ends = (since[0], since[-1] + found.width_s) if since else (0.0, 1.0)
     limits = [
         (0.0, word("fails"), "right" if -ends[0] > 0.12 * (ends[1] - ends[0]) else "left", 0),
         (found.repair_s, word("repaired"), _toward(found.repair_s, *ends), 0),
     ]
-    levels = [(scenario.sla_ttft_ms, word("sla_label", sla=promised("ttft", scenario)), "bottom")]
-    return datasets(curves, stops(since, said), ("at", "planned", "spared", "healthy"), levels, limits)
+    levels = [(scenario.sla_ttft_ms, word("sla_label", sla=promised("ttft", scenario)), "right")]
+    return datasets(curves, answers, ("at", "planned", "spared", "healthy"), levels, limits)
 
 
-def _course(course: Course, name: str, since: float) -> list[Row]:
-    return _line([start - since for start in course.start], course.ttft, name)
+def courses_of(found: Outage) -> dict[str, Course]:
+    """Courses by the names of their lines."""
+    return {charts.PLANNED: found.failed, charts.SPARED: found.spared, charts.HEALTHY: found.healthy}
+
+
+def _course(course: Course, name: str, found: Outage) -> list[Row]:
+    """Steps of one course; the last holds to the end of its window."""
+    drawn = _line([start - found.fail_at for start in course.start], course.ttft, name)
+    return [*drawn, (drawn[-1][0] + found.width_s, drawn[-1][1], name)] if drawn else []
+
+
+def _between(at: float, width: float) -> str:
+    """A window, counted from the failure."""
+    return minus(f"{significant(at)} to {significant(at + width)} s")
 
 
 def _at(course: Course, start: float) -> str:
@@ -276,10 +284,20 @@ def _at(course: Course, start: float) -> str:
     return next((show(time, "ms") for at, time in zip(course.start, course.ttft, strict=True) if at == start), DASH)
 
 
-def outage_table(found: Outage) -> pa.Table:
-    """Every window as a table."""
-    courses = {charts.PLANNED: found.failed, charts.SPARED: found.spared, charts.HEALTHY: found.healthy}
-    known = {name: dict(zip(course.start, course.ttft, strict=True)) for name, course in courses.items()}
-    start = sorted({each for course in courses.values() for each in course.start})
-    times = {f"{name}, TTFT ms": [by.get(each) for each in start] for name, by in known.items()}
-    return pa.table({"Since the failure, s": [each - found.fail_at for each in start], **times})
+def outage_rows(found: Outage) -> list[tuple[str, ...]]:
+    """Every window as finished figures [s and ms]."""
+    known = [dict(zip(each.start, each.ttft, strict=True)) for each in courses_of(found).values()]
+    start = sorted({at for by in known for at in by})
+    return [(figure(at - found.fail_at), *(figure(by.get(at)) for by in known)) for at in start]
+
+
+def figure(value: float | None) -> str:
+    """A figure of a table: three digits, those before the point in full; a dash where there is none."""
+    if value is None or not isfinite(value):
+        return DASH
+    return minus(whole(value) if abs(value) >= 100 else significant(value))
+
+
+def minus(text: str) -> str:
+    """Text whose numbers below zero have a minus sign, not a hyphen."""
+    return text.replace("-", "\u2212")

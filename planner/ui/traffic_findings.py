@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from planner.simulate.expected import Expected
 from planner.simulate.outage import Course, Outage
 from planner.simulate.studies import Knee, Routing
 from planner.specs.scenario import Scenario
-from planner.ui.traffic_sentences import broken, pct_of, promised, share
+from planner.ui.traffic_sentences import bound, broken, pct_of, promised, reason, share
 from planner.ui.traffic_words import word
 from planner.units import DASH, show, significant, whole
+
+JUST: Final = 1.005
+"""A time so many times its SLA is shown with the same three digits."""
 
 
 def knee(found: Knee, scenario: Scenario) -> str:
@@ -38,21 +42,39 @@ def theory(expected: Sequence[Expected], found: Knee) -> str:
     """How to read the charts, and what the dashed line is; where it is not drawn, and why."""
     unsure = [each for each in expected if not each.sure]
     said = [word("knee_each", requests=whole(found.requests)), word("ratio_finding")]
-    if len(unsure) < len(expected):
+    if drawn(expected):
         said.append(word("knee_theory_many" if found.replicas > 1 else "knee_theory"))
     if unsure:
-        said.append(word("knee_unsure", why=unsure[-1].why.strip().rstrip(".") or DASH))
+        why = reason(unsure[0].why) or DASH
+        said.append(word("knee_unsure" if drawn(expected) else "knee_none_sure", why=why))
     return " ".join(said)
+
+
+def drawn(expected: Sequence[Expected]) -> bool:
+    """Whether theory has a line: it begins at the smallest rate, and needs two."""
+    return len(expected) > 1 and all(each.sure for each in expected[:2])
+
+
+def knee_header(scenario: Scenario) -> tuple[str, ...]:
+    """Titles of the table of rates."""
+    pct = pct_of(scenario)
+    times = (f"{word('col_ttft', pct=pct)}, ms", f"{word('col_tpot', pct=pct)}, ms")
+    return (word("col_rate"), word("col_goodput"), word("col_good"), *times, word("col_holds"))
 
 
 def routing(found: Routing, scenario: Scenario) -> str:
     """Which way serves best, and where the one set stands."""
     best, pct = found.best, pct_of(scenario)
+    least = "" if any(way.summary.meets_sla for way in found.ways) else "_least"
     texts = {"share": share(best.summary.share_good), "pct": pct, "ttft": show(best.summary.ttft.at_pct, "ms")}
+    if found.one_limit and best.router != found.router:
+        was = show(found.as_set.summary.ttft.at_pct, "ms")
+        return word(f"routing_limit{least}", best=word(best.router), pct=pct, ttft=texts["ttft"], set=was)
     limit, now = whole(best.limit), _as_set(found, scenario)
+    first = f"{word('routing_no_limit')} " if found.one_limit else ""
     if found.replicas > 1:
-        return word("routing_finding", best=word(best.router), limit=limit, now=now, **texts)
-    return word("routing_one_finding", limit=limit, now=now, **texts)
+        return first + word(f"routing{least or '_finding'}", best=word(best.router), limit=limit, now=now, **texts)
+    return first + word(f"routing_one{least or '_finding'}", limit=limit, now=now, **texts)
 
 
 def worth(found: Routing) -> bool:
@@ -101,27 +123,45 @@ def hurts(found: Outage, scenario: Scenario) -> bool:
     return worst is None or worst > scenario.sla_ttft_ms
 
 
+def broken_anyway(found: Outage) -> bool:
+    """Whether the promise is broken without any failure, so that a failure tells nothing of it."""
+    return not found.healthy.summary.meets_sla
+
+
+def width(found: Outage) -> str:
+    """Width of a window."""
+    return f"{found.width_s:g} s"
+
+
+def windows(found: Outage, scenario: Scenario) -> str:
+    """What a step of the chart stands for."""
+    return bound(word("outage_windows", pct=pct_of(scenario), width=width(found)))
+
+
 def outage(found: Outage, scenario: Scenario) -> str:
     """What one failed replica does."""
     course = found.failed
     texts = {
         "which": word("outage_only") if course.replicas == 1 else word("outage_of", replicas=whole(course.replicas)),
-        "width": f"{found.width_s:g} s", "pct": pct_of(scenario),
-        "worst": _worst(course), "calm": _worst(found.healthy), "sla": promised("ttft", scenario),
+        "width": width(found), "pct": pct_of(scenario),
+        "worst": _worst(course, scenario), "calm": _worst(found.healthy, scenario), "sla": promised("ttft", scenario),
         "restarted": _restarted(course),
     }  # fmt: skip
+    if broken_anyway(found):
+        return word("outage_broken")
     if not hurts(found, scenario):
         return word("outage_calm", **texts)
-    if not found.healthy.summary.meets_sla:
-        return word("outage_broken", **texts)
     if course.recovered_s is None:
         return word("outage_lost", **texts)
     return word("outage_hurt", recovered=show(course.recovered_s, "s"), **texts)
 
 
-def _worst(course: Course) -> str:
-    """The longest TTFT of a window; that nothing is served."""
-    return word("outage_nobody") if course.worst_ms is None else show(course.worst_ms, "ms")
+def _worst(course: Course, scenario: Scenario) -> str:
+    """The longest TTFT of a window; that nothing is served. One that is broken by less than its digits show is told so."""
+    worst, sla = course.worst_ms, scenario.sla_ttft_ms
+    if worst is None:
+        return word("outage_nobody")
+    return word("outage_just", sla=promised("ttft", scenario)) if sla < worst < JUST * sla else show(worst, "ms")
 
 
 def _restarted(course: Course) -> str:
@@ -137,7 +177,7 @@ def spare(found: Outage, scenario: Scenario) -> str:
     """What one replica more makes of it."""
     course = found.spared
     if not hurts(found, scenario):
-        return word("outage_spare_needless", worst=_worst(course))
+        return word("outage_spare_needless", worst=_worst(course, scenario))
     if course.worst_ms is not None and course.worst_ms <= scenario.sla_ttft_ms:
         after = word("outage_spare_calm")
     elif course.recovered_s is None:
@@ -146,4 +186,5 @@ def spare(found: Outage, scenario: Scenario) -> str:
         after = word("outage_spare_same")
     else:
         after = word("outage_spare_back", recovered=show(course.recovered_s, "s"))
-    return word("outage_spare_helps", worst=_worst(course), spared=after)
+    texts = {"pct": pct_of(scenario), "width": width(found), "worst": _worst(course, scenario)}
+    return word("outage_spare_helps", spared=after, **texts)

@@ -19,7 +19,7 @@ from planner.simulate.spelling import PAGE, read_text, traffic_texts
 from planner.simulate.traces import Trace
 from planner.simulate.traffic import TRAFFIC_FIELDS, Traffic, describe
 from planner.specs.scenario import Scenario
-from planner.ui import link
+from planner.ui import link, show
 from planner.ui.traffic_words import word
 from planner.units import DASH, significant, whole
 
@@ -84,17 +84,32 @@ def accept() -> None:
 
 
 def draw(scenario: Scenario, plan: Plan, trace: Trace | None) -> None:
-    """All inputs: eight that decide most, the rest in an expander. `trace`: what is replayed in the place of made requests."""
+    """All inputs: eight that decide most, the rest in an expander. `trace`: what is replayed in the place of generated ones."""
     own, replays = _own(scenario, plan, trace), trace is not None
     with st.grid(4, min_column_width=INPUT_PIXELS, gap="small", key="traffic_inputs"):
         for name in FIRST:
-            _input(name, own.get(name, ""), replays=replays)
+            _input(name, _stands_for(name, own, replays=replays), replays=replays)
+    st.caption(show.plain(_counts(scenario, own, trace)))
     with (
         st.expander(word("more"), type="compact", key="_traffic_more"),
         st.grid(4, min_column_width=INPUT_PIXELS, gap="small", key="traffic_more"),
     ):
         for name in REST:
-            _input(name, own.get(name, ""), replays=replays)
+            _input(name, _stands_for(name, own, replays=replays), replays=replays)
+
+
+def _counts(scenario: Scenario, own: dict[str, str], trace: Trace | None) -> str:
+    """Which of the two rates on the page counts, and how much it is."""
+    here = st.session_state.get(key("rate"))
+    if trace is not None:
+        return word("rate_of_trace") if here is None else word("rate_of_trace_here", rate=significant(here))
+    if st.session_state.get(key("arrival")) == "closed":
+        return word("rate_of_clients")
+    if here is not None:
+        return word("rate_here", rate=significant(here))
+    if scenario.qps:
+        return word("rate_of_sidebar", rate=significant(scenario.qps))
+    return word("rate_of_plan", rate=own.get("rate", DASH))
 
 
 def _own(scenario: Scenario, plan: Plan, trace: Trace | None) -> dict[str, str]:
@@ -102,11 +117,17 @@ def _own(scenario: Scenario, plan: Plan, trace: Trace | None) -> dict[str, str]:
     found = {"fail_at_s": word("none")}
     if plan.batch >= 1 and plan.replicas:
         rate = offered(scenario, Traffic(), plan)
-        found["rate"] = word("rate_own", rate=significant(rate))
+        found["rate"] = significant(rate)
         found["in_flight"] = word("in_flight_own", batch=whole(plan.batch))
     if trace is not None:
-        found["rate"] = word("rate_trace", rate=DASH if trace.mean_rate is None else significant(trace.mean_rate))
+        found["rate"] = DASH if trace.mean_rate is None else significant(trace.mean_rate)
     return found
+
+
+def _stands_for(name: str, own: dict[str, str], *, replays: bool) -> str:
+    """What an empty input shows."""
+    found = own.get(name, "")
+    return word("rate_trace" if replays else "rate_own", rate=found) if name == "rate" and found else found
 
 
 def _input(name: str, own: str, *, replays: bool) -> None:
@@ -115,7 +136,7 @@ def _input(name: str, own: str, *, replays: bool) -> None:
     why = _unused(name, replays=replays)
     unit = f" [{text.unit}]" if text.unit else ""
     shared: dict[str, Any] = {
-        "help": why or f"{text.meaning}{unit}",
+        "help": why or (word("help_rate") if name == "rate" else f"{text.meaning}{unit}"),
         "disabled": bool(why),
         **_start(name, text.default),
     }

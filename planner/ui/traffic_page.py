@@ -60,11 +60,11 @@ def page() -> None:
             show.refused(say("cannot"), str(error), {})
         return
     with show.card(word("settings"), "card_traffic"):
+        buttons = st.container(horizontal=True, gap="small", vertical_alignment="center", key="run_buttons")
+        panel = st.container(key="search_panel")
         held = traffic_trace.held()
         traffic_inputs.draw(mine, plan, None if held is None else held.trace)
-        buttons = st.container(horizontal=True, gap="small", vertical_alignment="center", key="run_buttons")
         below = st.container(key="trace_panel", gap="small")
-        panel = st.container(key="search_panel")
     try:
         asked = _asked(mine)
     except InputError as error:
@@ -146,18 +146,18 @@ def _no_plan(head: Any, buttons: Any, plan: Plan) -> None:
 
 def _dead_buttons() -> None:
     """The buttons where nothing can run; they keep their places."""
-    st.button(word("run"), key="_traffic_run", icon=":material/play_arrow:", disabled=True)
+    st.button(word("run"), key="_traffic_run", icon=":material/play_arrow:", type="primary", disabled=True)
     st.button(word("cancel"), key="_traffic_cancel", icon=":material/close:", disabled=True)
     traffic_trace.draw()
 
 
 def _buttons(asked: Subject, view: View) -> None:
     """Run or cancel, and the trace; they keep their places."""
-    busy = view.state == "running"
-    label = word("again") if view.state not in ("idle", "running", "done") else word("run")
+    busy, done = view.state == "running", view.state == "done"
+    label, icon = ("up_to_date", ":material/check:") if done else ("run", ":material/play_arrow:")
     st.button(
-        label, key="_traffic_run", icon=":material/play_arrow:", on_click=_start, args=(asked,),
-        disabled=busy or view.state == "done",
+        word(label), key="_traffic_run", icon=icon, type="primary", on_click=_start, args=(asked,),
+        disabled=busy or done,
     )  # fmt: skip
     st.button(word("cancel"), key="_traffic_cancel", icon=":material/close:", on_click=RUN.cancel, disabled=not busy)
     traffic_trace.draw()
@@ -198,22 +198,23 @@ def _headline(view: View, asked: Subject, plan: Plan) -> None:
         _answer(view.value, asked)
         return
     if view.state == "idle" and view.old is not None:
-        _notice(view.old)
         with st.container(key="old_head"):
             show.answer(word("old_headline", said=sentences.headline(view.old)))
+        _notice(view.old)
         return
     pct = sentences.pct_of(asked.asked.scenario)
     show.answer(word(f"title_{view.state}", limit=shown(LONGEST, "s"), pct=pct))
+    run_it = "" if view.state == "running" else f" {word('theory_run')}"
+    show.finding(_by_theory(asked, plan) + run_it)
     if view.old is not None:
-        _notice(view.old)
-    show.finding(_by_theory(asked, plan))
+        st.caption(show.plain(word("old_beside")))
 
 
 def _answer(told: Told, asked: Subject) -> None:
     """Whether it holds, and what to do where it does not."""
     show.answer(sentences.headline(told))
-    show_plan(told.asked.scenario)
-    traffic_blocks.verdicts(told)
+    st.caption(show.plain(sentences.context(told)))
+    traffic_blocks.rests(told)
     if wanted := sentences.wanted(told):
         st.button(
             word("run_more", wanted=whole(wanted)), key="_traffic_more_requests", icon=":material/play_arrow:",
@@ -241,11 +242,6 @@ def _advice(told: Told, knee: Knee | None) -> None:
     st.html(f'<p style="margin:0">{escape(show.typeset(said))}{way}</p>')
 
 
-def show_plan(scenario: Scenario) -> None:
-    """What was asked, in one line."""
-    st.caption(show.plain(words.context(plan_of(scenario))))
-
-
 def _by_theory(asked: Subject, plan: Plan) -> str:
     """What queue theory says at once."""
     rate = offered(asked.asked.scenario, asked.asked.traffic, plan)
@@ -253,7 +249,7 @@ def _by_theory(asked: Subject, plan: Plan) -> str:
     if asked.requests is not None and asked.asked.traffic.rate is None:
         rate = rate_of(asked.requests) or rate
     (found,) = _expected(asked.asked, plan, rate, given=given)
-    return sentences.theory(found, asked.asked.scenario, plan)
+    return sentences.theory(found, asked.asked.scenario, plan, asked.asked.traffic.in_flight or plan.batch)
 
 
 @lru_cache(maxsize=256)
@@ -271,9 +267,8 @@ def _results(told: Told) -> None:
 
 
 def _notice(old: Told) -> None:
-    """That what follows is the answer to other inputs, with the way back to them."""
+    """Why the answer is an old one, with the way back to its inputs."""
     with st.container(key="old_notice", gap="small"):
-        st.badge(word("old_badge"), icon=":material/history:", color="orange")
         if old.asked.trace:
             show.finding(word("old_trace"))
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import ceil, isfinite
+from math import ceil, floor, isfinite
 from typing import Final
 
 from planner.plan import Plan
@@ -14,9 +14,10 @@ from planner.simulate.traffic import MOST_REQUESTS
 from planner.single import plan_of
 from planner.specs.scenario import Scenario
 from planner.specs.spelling import decimal
+from planner.ui import words
 from planner.ui.traffic_tasks import Told
 from planner.ui.traffic_words import word
-from planner.units import DASH, percent, show, significant, whole
+from planner.units import percent, show, significant, whole
 
 HIGH: Final = 90.0
 """Percentile from which on few requests decide it."""
@@ -30,8 +31,11 @@ TAIL: Final = 99.0
 UNIT: Final = re.compile(r"(?<=\d) (?=(?:ms|s|replicas?)\b)")
 """The space between a number and its unit."""
 
+FEW_SLOW: Final = 10
+"""Requests beyond a percentile below which it is a matter of luck."""
+
 FEW_WAIT: Final = 0.02
-"""Waiting over running requests below which waiting for a place is not what takes time."""
+"""Waiting over running requests below which waiting for a seat is not what takes time."""
 
 STEADY: Final = 10.0
 """A run is long enough where so many times the requests in the system arrive."""
@@ -43,10 +47,18 @@ def pct_of(scenario: Scenario) -> str:
 
 
 def share(value: float) -> str:
-    """A share in percent with one decimal, never rounded up to all."""
+    """A share in percent with three digits, never rounded up to all."""
     if value >= 1.0:
         return "100\u00a0%"
-    return f"{min(int(1000 * value + 1e-6) / 10, 99.9):g}\u00a0%"
+    scale = 1000 if value >= 0.1 else 10_000 if value >= 0.01 else 100_000
+    kept = min(floor(scale * value + 1e-6) / scale, 0.999)
+    return f"{significant(100.0 * kept)}\u00a0%"
+
+
+def reason(why: str) -> str:
+    """What theory does not cover, as the second half of a sentence."""
+    text = why.strip().rstrip(".")
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
 def bound(text: str) -> str:
@@ -70,6 +82,11 @@ def _times(summary: Summary, scenario: Scenario, pct: str, at: str) -> str:
     """Times that keep their SLA; requests of one token have no TPOT."""
     found = {name: getattr(spread, at) for name, spread, _ in _judged(summary, scenario)}
     return ", ".join(_kept(name, pct, value, scenario) for name, value in found.items() if value is not None)
+
+
+def context(told: Told) -> str:
+    """What ran, in one line: the plan, the requests' own mean lengths, their rate."""
+    return words.context(plan_of(told.asked.scenario), (told.isl, told.osl), _load(told))
 
 
 def _load(told: Told) -> str:
@@ -150,7 +167,7 @@ def _by_knee(told: Told, plan: Plan, knee: Knee) -> str:
 def _too_many(told: Told, plan: Plan) -> str:
     """That more arrive than full batches serve."""
     return word(
-        "then_overload", replicas=show(float(told.replicas), "replicas"), rate=significant(told.rate),
+        "then_overload", batch=whole(plan.batch), replicas=show(float(told.replicas), "replicas"), rate=significant(told.rate),
         carried=significant(carried(plan, _output(told))), needed=show(float(needed(told, plan, None)), "replicas"),
     )  # fmt: skip
 
@@ -176,7 +193,7 @@ def needed(told: Told, plan: Plan, knee: Knee | None) -> int:
 
 
 def _seated(told: Told) -> bool:
-    """Whether hardly any request waits for a place in an engine: what delays a first token then is prompts being read."""
+    """Whether hardly any request waits for a seat in an engine: what delays a first token then is prompts being read."""
     return told.summary.waiting < FEW_WAIT * max(told.summary.running, 1.0)
 
 
@@ -192,12 +209,23 @@ def tail(told: Told) -> str:
 
 
 def rests(told: Told) -> str:
-    """How many requests a high percentile rests on; empty for a low one."""
-    counted, pct = told.summary.counted, told.asked.scenario.sla_pct
-    if pct < HIGH:
+    """How many requests a high percentile rests on, and which are left out; empty for a low one."""
+    if told.asked.scenario.sla_pct < HIGH:
         return ""
-    slow = max(round(counted * (1.0 - pct / 100.0)), 1)
-    return word("rests", pct=f"{pct:g}", count=whole(slow), counted=whole(counted))
+    counts = {"count": whole(_slow(told)), "counted": whole(told.summary.counted)}
+    warm = word("rests_warm", warm=whole(told.warm), all=whole(told.summary.requests)) if told.warm else ""
+    said = word("rests", pct=pct_of(told.asked.scenario), warm=warm, **counts)
+    return word("rests_few", said=said) if thin(told) else said
+
+
+def _slow(told: Told) -> int:
+    """Requests beyond the promised percentile."""
+    return max(round(told.summary.counted * (1.0 - told.asked.scenario.sla_pct / 100.0)), 1)
+
+
+def thin(told: Told) -> bool:
+    """Whether a percentile rests on too few requests to be trusted."""
+    return _slow(told) < FEW_SLOW
 
 
 def part_of_day(told: Told) -> str:
@@ -247,18 +275,12 @@ def state(told: Told) -> str:
     """What the queues did."""
     waiting = told.state.waiting
     most, limit = float(waiting.max()) if len(waiting) else 0.0, whole(told.limit * told.replicas)
-    running = whole(float(told.state.running.max())) if len(waiting) else DASH
+    running = show(float(told.state.running.max(initial=0.0)), "requests")
     if most < 1:
-        return word("state_quiet", running=show(float(told.state.running.max(initial=0.0)), "requests"), limit=limit)
+        return word("state_quiet", running=running, limit=limit)
     if _grows(told):
         return word("state_grows", waiting=show(_at_last(told), "requests"))
-    return word(
-        "state_waits",
-        waiting=show(most, "requests"),
-        mean=significant(told.summary.waiting),
-        running=running,
-        limit=limit,
-    )
+    return word("state_waits", waiting=show(most, "requests"), running=running, limit=limit)
 
 
 def _at_last(told: Told) -> float:
@@ -274,16 +296,17 @@ def _grows(told: Told) -> bool:
     return open_loop and last > 0.05 * told.summary.requests and last >= 0.8 * float(told.state.waiting.max())
 
 
-def theory(found: Expected, scenario: Scenario, plan: Plan) -> str:
-    """What queue theory says before a run."""
-    pct = pct_of(scenario)
+def theory(found: Expected, scenario: Scenario, plan: Plan, limit: int) -> str:
+    """What queue theory says before a run; `limit`: requests that each replica is given at a time."""
+    pct, replicas = pct_of(scenario), show(float(plan.replicas or 0), "replicas")
     if not found.sure:
-        return word("theory_unsure", why=found.why.strip().rstrip("."))
+        return bound(word("theory_unsure", why=reason(found.why)))
     if not isfinite(found.ttft_ms):
-        return word("theory_over", rate=significant(found.rate), most=significant(found.most / (plan.replicas or 1)))
+        figures = {"rate": significant(found.rate), "most": significant(found.most), "limit": whole(limit)}
+        return bound(word("theory_over", replicas=replicas, **figures))
     told = {"ttft": found.ttft_ms, **({"tpot": found.tpot_ms} if scenario.osl > 1 else {})}
     said = ", ".join(_kept(name, pct, value, scenario) for name, value in told.items())
-    at = word("load_is", rate=significant(found.rate), replicas=show(float(plan.replicas or 0), "replicas"))
+    at = word("load_is", rate=significant(found.rate), replicas=replicas)
     verdict = word("theory_holds" if found.holds else "theory_not", pct=pct)
     return word("theory", verdict=verdict, said=f"{said}, at {at}")
 

@@ -20,6 +20,7 @@ from planner.ui import traffic_findings as findings
 from planner.ui.marks import draw as chart
 from planner.ui.optimise_run import Desk, View
 from planner.ui.theme import mode
+from planner.ui.traffic_blocks import scrolled
 from planner.ui.traffic_tasks import Asked, Studied, Subject
 from planner.ui.traffic_words import word
 from planner.ui.worker import LONGEST, Task
@@ -27,7 +28,6 @@ from planner.units import show as shown
 from planner.units import whole
 
 POLL_SECONDS: Final = 0.25
-TABLE_PIXELS: Final = 280
 
 
 @dataclass(frozen=True)
@@ -133,14 +133,15 @@ def _knee(found: Knee, asked: Asked, _: bool) -> None:
     with st.grid(2, min_column_width=430, gap="small", key="knee_charts"):
         with st.container(key="knee_good", gap=None):
             st.subheader(word("knee_good"), anchor=False)
-            chart(traffic_charts.knee(mode()), traffic_data.knee(found, scenario, theory), word("knee_alt"))
+            known = findings.drawn(theory)
+            data = traffic_data.knee(found, scenario, theory if known else ())
+            chart(traffic_charts.knee(mode(), theory=known), data, word("knee_alt"))
         with st.container(key="knee_ratio", gap=None):
             st.subheader(word("knee_ratio"), anchor=False)
             chart(traffic_charts.ratio(mode()), traffic_data.ratio(found, scenario), word("ratio_alt"))
     st.caption(show.plain(findings.theory(theory, found)))
-    table = traffic_data.knee_table(found, scenario)
-    formats = dict.fromkeys(table.column_names[:-1], "%.4g")
-    show.behind(word("table"), "_knee_table", lambda: show.table(table, word("knee"), {**formats}, TABLE_PIXELS))
+    rows, header = traffic_data.knee_rows(found), findings.knee_header(scenario)
+    show.behind(word("table"), "_knee_table", lambda: scrolled(word("knee"), header, rows))
 
 
 # --- routers ----------------------------------------------------------------------------------------
@@ -175,15 +176,18 @@ def _outage(found: Outage, asked: Asked, live: bool) -> None:
     scenario = asked.scenario
     show.finding(findings.outage(found, scenario))
     chart(traffic_charts.outage(mode()), traffic_data.outage(found, scenario), word("outage_alt"))
-    show.finding(findings.spare(found, scenario))
-    if live and findings.hurts(found, scenario):
+    st.caption(show.plain(findings.windows(found, scenario)))
+    vain = findings.broken_anyway(found)
+    if not vain:
+        show.finding(findings.spare(found, scenario))
+    if live and not vain and findings.hurts(found, scenario):
         st.button(
             word("outage_set"), key="_outage_spare", icon=":material/add:", on_click=_add_spare,
             help=word("outage_spare_help"),
         )  # fmt: skip
-    table = traffic_data.outage_table(found)
-    formats: dict[str, str | int] = dict.fromkeys(table.column_names, "%.1f")
-    show.behind(word("table"), "_outage_table", lambda: show.table(table, word("outage"), formats, TABLE_PIXELS))
+    header = (word("outage_since"), *(f"{name}, TTFT ms" for name in traffic_data.courses_of(found)))
+    rows = traffic_data.outage_rows(found)
+    show.behind(word("table"), "_outage_table", lambda: scrolled(word("outage"), header, rows))
 
 
 def _add_spare() -> None:

@@ -58,6 +58,7 @@ class Told:
         asked: what it answers.
         rate: requests a second that arrived [1/s]; limit: requests that each replica was given at a time.
         replicas, steps: how many replicas there were, and engine steps they took.
+        isl, osl: mean lengths of the requests [tokens]; warm: how many of the first are left out of figures.
         last: when the last request arrived, from the first on [s].
         summary: of the run; restarted: requests that a failed replica held.
         state: replicas over time from the first arrival on: running is a mean of a stretch, waiting and used its most.
@@ -70,6 +71,9 @@ class Told:
     limit: int
     replicas: int
     steps: int
+    isl: float
+    osl: float
+    warm: int
     last: float
     summary: Summary
     state: Line
@@ -100,6 +104,9 @@ def told(asked: Asked, found: Run, *, given: bool) -> Told:
         limit=found.limit,
         replicas=outcome.replicas,
         steps=outcome.steps,
+        isl=float(outcome.requests.isl.mean()),
+        osl=float(outcome.requests.osl.mean()),
+        warm=outcome.warm,
         last=float(arrival[-1] - arrival[0]),
         summary=summary,
         state=_binned(outcome.line, float(arrival[0])),

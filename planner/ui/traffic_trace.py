@@ -1,4 +1,4 @@
-"""The trace of a session: uploaded or a sample, read once, kept until the reader goes back to made requests."""
+"""The trace of a session: uploaded or a sample, read once, kept until the reader goes back to generated requests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Final
 
 import streamlit as st
 
-from planner.errors import InputError
+from planner.errors import Fault, InputError
 from planner.simulate.trace_samples import read_sample, samples
+from planner.simulate.trace_text import CellFault
 from planner.simulate.traces import TEMPLATE_CSV, Trace, read_trace
+from planner.specs.fields import shown as shown_name
 from planner.ui import show
 from planner.ui.traffic_words import word
 from planner.units import DASH, significant, whole
@@ -20,6 +22,7 @@ FILE, HELD, REFUSED, SAMPLE = "_traffic_file", "_traffic_trace", "_traffic_refus
 LIMIT_MB: Final = 16
 """Largest trace of the page: some 400,000 requests, which are read in a few seconds; the command line takes more."""
 
+NAME_LETTERS: Final = 60
 LOOKS: Final = ["csv", "jsonl", "json", "txt"]
 
 
@@ -38,7 +41,7 @@ def held() -> Held | None:
 
 
 def draw() -> None:
-    """A menu to choose a trace, and the way back to made requests."""
+    """A menu to choose a trace, and the way back to generated requests."""
     with st.popover(word("trace"), icon=":material/upload_file:", key="trace_menu"):
         _menu()
     if held() is not None:
@@ -46,9 +49,7 @@ def draw() -> None:
 
 
 def understood(rate: float | None) -> None:
-    """What is replayed; or the one sentence that a file was refused with."""
-    if refused := st.session_state.get(REFUSED):
-        st.warning(show.plain(word("trace_refused", said=refused)), icon=":material/help:")
+    """What is replayed."""
     found = held()
     if found is None:
         return
@@ -71,6 +72,8 @@ def _menu() -> None:
         word("trace_upload"), type=LOOKS, key=FILE, on_change=_uploaded, max_upload_size=LIMIT_MB,
         label_visibility="collapsed",
     )  # fmt: skip
+    if refused := st.session_state.get(REFUSED):
+        st.warning(show.plain(refused), icon=":material/warning:")
     titles = {sample.id: sample.title for sample in samples()}
     st.selectbox(
         word("trace_samples"), list(titles), format_func=titles.__getitem__, key=SAMPLE, persist_state="session"
@@ -92,8 +95,15 @@ def _uploaded() -> None:
     try:
         _hold(read_trace(data, upload.name, LIMIT_MB << 20), blake2b(data, digest_size=16).hexdigest())
     except InputError as error:
-        fault = error.faults[0]
-        st.session_state[REFUSED] = f"{fault.value}: {fault.allowed}."
+        said = _fault(error.faults[0])
+        st.session_state[REFUSED] = word("trace_refused", name=shown_name(upload.name, NAME_LETTERS), said=said)
+
+
+def _fault(fault: Fault) -> str:
+    """What is wrong with a file, and where."""
+    if isinstance(fault, CellFault):
+        return f"line {fault.line:,}: {fault.column} is '{fault.cell}', {fault.allowed}"
+    return f"{fault.value}: {fault.allowed}"
 
 
 def _sampled() -> None:

@@ -31,10 +31,17 @@ SAME = 0.005
 """Gain in throughput below which it is none."""
 
 
-def context(plan: Plan) -> str:
-    """What was asked, in one line."""
+def context(plan: Plan, lengths: tuple[float, float] | None = None, load: str = "") -> str:
+    """What was asked, in one line.
+
+    Args:
+        lengths: mean input and output of what ran [tokens], where they may differ from what the plan is for.
+        load: what ran on how many replicas, in the place of the plan's own demand.
+    """
     setting, s = resolve(plan.scenario), plan.scenario
-    demand = f"{decimal(s.qps)} requests/s" if s.qps else "one replica"
+    demand = load or (f"{decimal(s.qps)} requests/s" if s.qps else "one replica")
+    isl, osl = lengths or (s.isl, s.osl)
+    mean = "" if (isl, osl) == (s.isl, s.osl) else " on average"
     cached = f", {percent(s.prefix)} from cache" if s.prefix else ""
     return " · ".join(
         (
@@ -42,7 +49,7 @@ def context(plan: Plan) -> str:
             f"{s.weights} weights, {s.kv} cache",
             devices(plan),
             f"{setting.engine.name} {setting.engine.version}",
-            f"{s.isl:,} tokens in{cached}, {s.osl:,} out",
+            f"{whole(isl)} tokens in{cached}, {whole(osl)} out{mean}",
             demand,
             f"TTFT ≤ {asked(s.sla_ttft_ms)}, TPOT ≤ {asked(s.sla_tpot_ms)} at P{s.sla_pct:g}",
         )

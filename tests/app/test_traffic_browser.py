@@ -24,7 +24,7 @@ OpenPage = Callable[..., Page]
 
 def run(page: Page) -> Page:
     """Press the button, unless the answer is remembered, and wait for it."""
-    button = page.get_by_role("button", name="Run", exact=True)
+    button = page.locator(".st-key-_traffic_run button")
     if button.is_enabled():
         button.click()
     expect(page.locator("h1").first).to_have_text(ANSWERED, timeout=30_000)
@@ -46,8 +46,8 @@ def test_from_a_link_to_an_answer_and_its_studies(open_page: OpenPage, remark: C
     expect(page.get_by_text("requests have their first token within")).to_be_visible()
     assert query(page)["rate"] == ["10"]
 
-    study(page, "Find the knee", r"Holds (up to|at every rate tried)")
-    study(page, "Compare them", r"^Best: ")
+    study(page, "Find the knee", r"Keeps the SLA (up to|at every rate tried)")
+    study(page, "Compare them", r"Best: |least bad: |has the lowest TTFT")
     study(page, "Fail one", r"One of 2 replicas fails")
     harness.settle(page, charts=9)
     assert harness.axe_violations(page) == []
@@ -85,11 +85,11 @@ def test_a_trace_is_replayed_and_a_broken_one_refused(open_page: OpenPage) -> No
 
     page.get_by_role("button", name="Replay a trace").click()
     page.locator('input[type="file"]').set_input_files({"name": "broken.csv", "mimeType": "text/csv", "buffer": BROKEN})
-    expect(page.get_by_text("Not used: line 3, time_s noon: must be a number.")).to_be_visible()
+    expect(page.get_by_text("broken.csv was not used: line 3: time_s is 'noon', must be a number.")).to_be_visible()
     page.keyboard.press("Escape")
     harness.settle(page)
     assert answer(page) == said, "what there was is kept"
-    page.get_by_role("button", name="Back to made requests").click()
+    page.get_by_role("button", name="Back to generated requests").click()
     harness.settle(page)
     assert answer(page) == f"Old answer. {said}"
 

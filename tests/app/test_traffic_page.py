@@ -22,7 +22,7 @@ from planner.ui.jobs import Workshop
 from planner.ui.traffic_sentences import share
 from planner.ui.traffic_tasks import Subject, Told
 from planner.ui.traffic_trace import Held
-from planner.units import show
+from planner.units import show, whole
 from tests import doubles
 from tests.app.test_plan_page import MAIN, heading, read, said
 
@@ -113,7 +113,7 @@ def test_the_answer_is_a_sentence_with_the_runs_own_numbers() -> None:
     assert at.main.children[0].children[0].type == "title"
     tiles = {tile.label: read(tile.value) for tile in at.metric}
     assert tiles["TTFT P99"] == ttft
-    assert tiles["Good tokens/s, in all"] == show(found.good_tok_s * 2)
+    assert tiles["Good tokens/s, all replicas"] == show(found.good_tok_s * 2)
     assert len(tiles) == 8
     assert names(at) == [
         "What arrives", "How long requests take", "Queues and cache over time", "Goodput against rate",
@@ -121,7 +121,11 @@ def test_the_answer_is_a_sentence_with_the_runs_own_numbers() -> None:
     ]  # fmt: skip
     assert len(at.get("vega_lite_chart")) == 5
     assert f"99 % of requests have their first token within {ttft}" in said(at)
-    assert at.button(key="_traffic_run").disabled, "what is shown is the answer"
+    run = at.button(key="_traffic_run")
+    assert (run.disabled, run.label) == (True, "Up to date"), "what is shown is the answer"
+    assert "P99 rests on the slowest 5 of 540 requests; the first 60 of 600 are warm-up" in said(at)
+    assert "1,024 tokens in, 64 out · 10.0 requests/s on 2 replicas" in said(at)
+    assert "the 10.0 offered here arrive" in said(at)
 
 
 def test_what_does_not_hold_says_by_how_much_and_where_to_go() -> None:
@@ -205,9 +209,11 @@ def test_cancel_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traffic_tasks, "run", slowly)
     at = opened(HOLDS).button(key="_traffic_run").click().run()
     assert heading(at) == "Simulating."
+    assert "Run it" not in said(at)
     assert not at.button(key="_traffic_cancel").disabled
     at.button(key="_traffic_cancel").click().run()
     assert heading(at) == "The run was cancelled."
+    assert at.button(key="_traffic_run").label == "Run", "as the text beside it says"
     assert not at.metric
     assert not at.button(key="_traffic_run").disabled
 
@@ -229,6 +235,7 @@ def test_a_trace_takes_the_place_of_made_requests() -> None:
     until(at.button(key="_traffic_run").click().run(), answered)
     assert f"at {show(trace.mean_rate)} requests/s" in heading(at)
     assert "The trace is not part of it" in said(at)
+    assert f"{whole(trace.mean_isl)} tokens in, {whole(trace.mean_osl)} out on average" in said(at), "what ran"
     assert "--trace" in "".join(block.value for block in at.main.code)
     at.button(key="_traffic_drop").click().run()
     assert not at.number_input(key="_traffic_isl_cv").disabled
@@ -245,7 +252,7 @@ def test_a_file_that_is_no_trace_has_its_one_sentence_and_keeps_what_there_was(m
     state: dict = {traffic_trace.FILE: Upload, traffic_trace.HELD: Held(read_sample("azure"), "kept")}
     monkeypatch.setattr(traffic_trace.st, "session_state", state)
     traffic_trace._uploaded()
-    assert state[traffic_trace.REFUSED] == "line 3, time_s x: must be a number."
+    assert state[traffic_trace.REFUSED] == "broken.csv was not used: line 3: time_s is 'x', must be a number."
     assert state[traffic_trace.HELD].digest == "kept"
 
 
@@ -267,15 +274,15 @@ def test_the_knee_is_found_on_demand_and_the_answer_speaks_of_it() -> None:
     at = simulated(BREAKS)
     charts = len(at.get("vega_lite_chart"))
     at.button(key="_knee_run").click().run()
-    until(at, lambda page: "Holds up to" in said(page))
+    until(at, lambda page: "Keeps the SLA up to" in said(page))
     assert len(at.get("vega_lite_chart")) == charts + 2
-    assert re.search(r"It holds up to [\d.]+ requests/s; \d+ replicas would carry 200\.", html(at))
+    assert re.search(r"By simulation the SLA is kept up to [\d.]+ requests/s; \d+ replicas would carry 200\.", html(at))
 
 
 def test_the_best_router_can_be_taken_over() -> None:
     at = simulated(HOLDS.replace("rate=10", "rate=40"))
     at.button(key="_routing_run").click().run()
-    until(at, lambda page: "Best: " in said(page))
+    until(at, lambda page: bool(re.search("Best: |least bad: |has the lowest TTFT", said(page))))
     if [button for button in at.button if button.key == "_routing_use"]:
         at.button(key="_routing_use").click().run()
         assert heading(at).startswith("Old answer.")
@@ -304,10 +311,20 @@ def test_a_spare_can_be_added_where_a_failure_hurts() -> None:
     assert heading(at).startswith("Old answer.")
 
 
+def test_a_failure_where_the_promise_is_broken_anyway_points_to_the_rate_that_holds() -> None:
+    """200 requests/s are many times what two replicas carry: a spare would not help."""
+    at = opened(f"{BREAKS}&repair_s=2&fail_at_s=2")
+    at.button(key="_outage_run").click().run()
+    until(at, lambda page: "The SLA is broken without any failure." in said(page))
+    assert "Find the knee" in said(at)
+    assert not [button for button in at.button if button.key == "_outage_spare"]
+    assert "With a spare replica" not in said(at)
+
+
 def test_a_study_of_other_inputs_is_an_old_one() -> None:
     at = opened(HOLDS)
     at.button(key="_knee_run").click().run()
-    until(at, lambda page: "Holds" in said(page).replace("holds at P99", ""))
+    until(at, lambda page: "Keeps the SLA" in said(page))
     at.number_input(key="_traffic_requests").set_value(601).run()
     assert "Old answer" in said(at)
     assert [button for button in at.button if button.key == "_knee_run"]

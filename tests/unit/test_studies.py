@@ -157,6 +157,38 @@ def test_an_outage_of_the_only_replica_makes_requests_wait_for_its_repair() -> N
     assert found.failed.good[at] == 0.0, "nobody who comes in the first window keeps the promise"
 
 
+def test_a_failure_changes_nothing_that_is_drawn_before_it() -> None:
+    """With everybody at work from arrival on, windows before the failure are those without it, to the digit."""
+    found = outage(TWO, Traffic(rate=30.0, repair_s=20.0, fail_at_s=20.0, in_flight=400))
+    before = [at for at, start in enumerate(found.failed.start) if start < found.fail_at]
+    assert len(before) == 20 // found.width_s
+    assert [found.failed.ttft[at] for at in before] == [found.healthy.ttft[at] for at in before]
+    assert found.failed.restarted > 0
+    after = [time for start, time in zip(found.failed.start, found.failed.ttft, strict=True) if start >= found.fail_at]
+    assert found.failed.worst_ms == max(after), "the worst is the worst of what is drawn from the failure on"
+
+
+def test_a_request_that_a_failure_catches_is_counted_after_it() -> None:
+    """One request a second, the failure at 10.5 s. Who came at 10 s has a first token at 16 s, the others 0.1 s after they came:
+    at P100 the ten seconds before the failure have 0.1 s, those after it 6 s."""
+    base = simulate(ONE.with_(sla_pct=99.99), Traffic(requests=20, rate=1.0))
+    arrival = np.arange(20.0)
+    first = arrival + 0.1
+    first[10] = 16.0
+    table = replace(base.outcome.requests, arrival=arrival)
+    outcome = replace(base.outcome, requests=table, first=first, ttft=first - arrival, end=first + 1.0)
+    course = outages._course(replace(base, outcome=outcome), 10.0, 10.5, np.inf, 19.0)
+    assert course.start == pytest.approx((-9.5, 0.5, 10.5))
+    assert course.ttft == pytest.approx((100.0, 100.0, 6000.0))
+    assert (course.worst_ms, course.caught_ms) == pytest.approx((6000.0, 6000.0))
+
+
+def test_the_limit_does_not_matter_where_every_router_comes_to_the_same_under_all() -> None:
+    same = made_up(("round-robin", 4, 0.99, 192.0), ("round-robin", 8, 0.99, 193.0), ("least-loaded", 8, 0.99, 228.0))
+    assert same.one_limit
+    assert not made_up(("round-robin", 4, 0.99, 192.0), ("round-robin", 8, 0.99, 228.0)).one_limit
+
+
 def test_time_to_recover_is_counted_to_the_end_of_the_last_disturbed_window() -> None:
     windows = [(100.0, 60.0), (900.0, 70.0), (100.0, 80.0), (700.0, 90.0), (100.0, 100.0)]
     assert outages._recovered(windows, 10.0, 60.0, 500.0) == 40.0

@@ -130,6 +130,24 @@ def test_theory_is_drawn_where_it_is_sure_only() -> None:
     assert drawn.count(charts.THEORY) == 1, "the line ends where it is not sure: nothing is drawn across a gap"
 
 
+def test_theory_without_a_line_is_not_in_the_legend() -> None:
+    drawn, empty = charts.knee("light"), charts.knee("light", theory=False)
+    assert drawn["layer"][0]["encoding"]["color"]["scale"]["domain"] == [charts.SIMULATED, charts.THEORY]
+    assert empty["layer"][0]["encoding"]["color"]["scale"]["domain"] == [charts.SIMULATED]
+    assert empty["layer"][0]["encoding"]["color"]["legend"] is None
+
+
+def test_windows_of_a_failure_are_steps_that_begin_with_it() -> None:
+    found = outage(*ASKED["calm"])
+    lines = [row for row in rows("outage", "calm")["lines"].to_pylist() if row["series"] == charts.PLANNED]
+    assert 0.0 in [row["x"] for row in lines]
+    assert lines[-1]["x"] == pytest.approx(lines[-2]["x"] + found.width_s), "the last holds to its end"
+    stops = rows("outage", "calm")["stops"].to_pylist()
+    assert all(row["to"] == pytest.approx(row["from"] + found.width_s) for row in stops)
+    assert "\u2212" in stops[0]["at"]
+    assert charts.outage("light")["layer"][0]["mark"]["interpolate"] == "step-after"
+
+
 def test_the_limit_is_drawn_where_requests_come_near_it() -> None:
     assert len(rows("state", "calm")["levels"]) == 0
     assert rows("state", "full")["levels"].to_pylist()[0]["level"] == run("full").limit * 2
