@@ -24,16 +24,17 @@ def percentile_words(pct: float) -> str:
 def verdict(found: Verified) -> str:
     """Whether the winner holds at the percentile, and what is taken where it does not: a sentence or two."""
     winner, at = found.winner, percentile_words(found.question.scenario.sla_pct)
+    the = "The winner" if found.by_theory else "What comes nearest by queue theory"
     if found.oversized is not None:
         return f"{_oversized(found, found.oversized)} {_within(found)}"
     if winner is None:
         return "Nothing keeps all constraints: there is nothing to simulate."
     if winner.holds:
-        return f"The winner holds at {at} in simulation: {_kept(winner)}."
+        return f"{the} holds at {at} in simulation: {_kept(winner)}."
     if winner.holds is None:
-        said = f"The winner is too close to call at {at} in simulation: {margin(winner)}."
+        said = f"{the} is too close to call at {at} in simulation: {margin(winner)}."
     else:
-        said = f"The winner fails at {at} in simulation: {broken(winner)}."
+        said = f"{the} fails at {at} in simulation: {broken(winner)}."
     return f"{said} {_instead(found)}"
 
 
@@ -92,8 +93,8 @@ def _oversized(found: Verified, choice: Choice) -> str:
     asked, gpus = found.question, choice.outcome.gpus
     at = percentile_words(asked.scenario.sla_pct)
     if gpus is not None and gpus > asked.max_gpus:
-        return f"By queue theory the winner takes {show(gpus, 'GPUs')} at {at}, more than {asked.max_gpus:,}."
-    return f"By queue theory the winner does not keep all limits at {at}: {', '.join(map(str, asked.limits))}."
+        return f"By queue theory nothing holds within the GPUs at {at}: the nearest takes {show(gpus, 'GPUs')}, more than {asked.max_gpus:,}."
+    return f"By queue theory nothing keeps all limits at {at}: {', '.join(map(str, asked.limits))}."
 
 
 def _within(found: Verified) -> str:
