@@ -93,7 +93,7 @@ def _oversized(found: Verified, choice: Choice) -> str:
     asked, gpus = found.question, choice.outcome.gpus
     at = percentile_words(asked.scenario.sla_pct)
     if gpus is not None and gpus > asked.max_gpus:
-        return f"By queue theory nothing holds within the GPUs at {at}: the nearest takes {show(gpus, 'GPUs')}, more than {asked.max_gpus:,}."
+        return f"By queue theory what comes nearest takes {show(gpus, 'GPUs')} at {at}, more than {asked.max_gpus:,}."
     return f"By queue theory nothing keeps all limits at {at}: {', '.join(map(str, asked.limits))}."
 
 
