@@ -130,9 +130,7 @@ def price_of(
     Raises:
         InputError: when the answer has no winner to compare with, or the field does not allow the value.
     """
-    return _priced(
-        on_means(answer.question), _as_asked(answer, cancelled, executor), field, then, cancelled, executor
-    )
+    return _priced(on_means(answer.question), _as_asked(answer, cancelled, executor), field, then, cancelled, executor)
 
 
 def on_means(question: Question) -> Question:

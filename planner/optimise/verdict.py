@@ -76,7 +76,7 @@ def dearer_words(trial: Trial, winner: Trial) -> str:
 
 def good_words(trial: Trial) -> str:
     """Share of requests that kept both, in percent to a tenth, rounded down: not all is never written as all."""
-    return f"{math.floor(trial.good * 1000 + 1e-9) / 10:.1f}"
+    return _tenths(math.floor(trial.good * 1000 + 1e-9) / 10)
 
 
 def _kept(trial: Trial) -> str:
@@ -128,4 +128,9 @@ def _instead(found: Verified) -> str:
 
 def _percent(share: float) -> str:
     """A share in percent, to a tenth."""
-    return f"{100 * share:.1f} %"
+    return f"{_tenths(round(100 * share, 1))} %"
+
+
+def _tenths(percent: float) -> str:
+    """A percentage to a tenth; all is `100`."""
+    return f"{percent:.1f}" if percent < 100 else "100"
