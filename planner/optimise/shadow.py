@@ -160,8 +160,8 @@ def _priced(
     now = constraints(question)[field]
     new = optimise(moved(question, field, then), None, cancelled, 1, executor).winner
     value, before = (float("nan"), None) if base is None else (base.value, base.scenario)
-    then_best = (None, None) if new is None else (new.value, new.scenario)
-    return ConstraintPrice(field, now, then, value, *then_best, before)
+    value_then, scenario = (None, None) if new is None else (new.value, new.scenario)
+    return ConstraintPrice(field, now, then, value, value_then, scenario, before)
 
 
 def _steps(question: Question, field: str, now: float) -> Iterator[float]:

@@ -9,8 +9,8 @@ import streamlit as st
 
 from planner.optimise.answer import Answer, Progress
 from planner.optimise.question import Question
-from planner.optimise.trial import Trial
 from planner.optimise.tails import allowed, is_on_means
+from planner.optimise.trial import Trial
 from planner.optimise.verdict import good_words, percentile_words, plan_words, verdict
 from planner.optimise.verified import TOP, Verified, requests_to_try
 from planner.share import to_link

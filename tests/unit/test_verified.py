@@ -403,4 +403,4 @@ def test_sentences_of_every_outcome(failing: tuple[Answer, Verified]) -> None:
 
 def test_not_all_is_never_written_as_all(failing: tuple[Answer, Verified]) -> None:
     assert good_words(made(failing[1].trials[0], good=0.9996)) == "99.9"
-    assert good_words(made(failing[1].trials[0], good=1.0)) == "100.0"
+    assert good_words(made(failing[1].trials[0], good=1.0)) == "100"
