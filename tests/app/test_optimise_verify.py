@@ -181,3 +181,35 @@ def test_the_card_speaks_chinese(monkeypatch: pytest.MonkeyPatch) -> None:
     at.selectbox(key="lang").set_value("zh").run()
     assert "仿真能否达标" in [header.value for header in at.header]
     assert "达标请求" in page_html(at)
+
+
+LARGE = "model=llama-3.1-70b&weights=fp8&tp=4&qps=20&sla_pct=99&sla_ttft_ms=300"
+"""Twelve GPUs would do on means, sixteen do at P99; 20 requests/s of 256 tokens are 18.432 million tokens an hour."""
+
+
+def test_the_numbers_of_the_page_are_those_of_one_plan_at_the_percentile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen GPUs at $5.0725 are $81.16 an hour, over 18.432 million tokens $4.403 a million."""
+    monkeypatch.setattr(optimise_tasks, "search", whole)
+    monkeypatch.setattr(optimise_tasks, "verify", slowly)
+    at = until(opened(LARGE), lambda page: heading(page).startswith("Cheapest: "))
+    assert heading(at) == (
+        "Cheapest: 16 × H100 SXM 80 GB, FP8: $4.40 per million good tokens, $81.16 an hour; the next kind costs as much."
+    )
+    page = page_html(at)
+    assert "4 replicas of TP4, 4 GPUs and batch " in page
+    assert "Your plan costs as much." in page
+    assert "12,952" not in page
+    assert "−50 %" not in page
+    assert "further layouts, sized by queue theory at P99." in said(at)
+    titles = [read(header.value) for header in at.header]
+    assert "Speed for a user against output of a GPU, on means (P50)" in titles
+    assert "What each constraint costs, on means (P50)" in titles
+    assert "What moves the answer, on means (P50)" in titles
+
+
+def test_why_only_some_plans_were_simulated() -> None:
+    at = verdict_of(opened(HOLDS), "Holds at P99 in simulation.")
+    assert "Only the best 3 were simulated: the winner holds." in said(at)
+    page = page_html(at)
+    assert page.index(">Verdict<") < page.index(">Replicas<") < page.index("$ per million good tokens, simulated")
+    assert ">100\u202f%<" in page or ">100 %<" in page
