@@ -169,7 +169,8 @@ def _optimise(asked: argparse.Namespace) -> str:
     if asked.csv:
         return answer_csv(answer)
     said = ProgressLine(sys.stderr, simulated).show
-    found = None if trials is None or answer.winner is None else verify(answer, None, trials, said, None, helper)
+    some = answer.winner or answer.nearest
+    found = None if trials is None or some is None else verify(answer, None, trials, said, None, helper)
     if asked.json:
         more = {} if found is None else verified_json(found)
         return answer_json(answer, more={**remedies(answer, told, helper), **more})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.errors import HeadroomError
@@ -38,7 +39,7 @@ class Choice:
     Attributes:
         scenario: the whole of it, batch, replicas and pools named; `plan_of(scenario)` says the same numbers.
         kind: what sets it apart from others, in words: `DP8+EP8 · FP8 · H200 SXM`.
-        value: of the objective, in its unit.
+        value: of the objective, in its unit; not a number where the plan does not hold at its percentile.
         outcome: its row of the table of plans.
     """
 
@@ -88,12 +89,14 @@ class Answer:
 
     Attributes:
         question: what was asked.
-        best: the best of each kind, best first; empty when nothing is feasible.
-        front: faster for a user to the right; made of all kinds.
+        best: the best of each kind, best first; empty when nothing is feasible. At a percentile other than P50 every number of
+            them is that of the plan at the percentile.
+        front: faster for a user to the right; made of all kinds, on means whatever the percentile.
         candidates: layouts (pairs of pools included) that the space holds, over all categories.
         considered: rows (layout × batch) that were evaluated with full laws.
         refused: why candidates fell, most first.
         seconds: how long the search took.
+        beyond: what stands on means and not at the percentile, within GPUs and limits; nearest first. Empty at P50.
     """
 
     question: Question
@@ -103,11 +106,17 @@ class Answer:
     considered: int
     refused: tuple[Refusals, ...]
     seconds: float
+    beyond: tuple[Choice, ...] = ()
 
     @property
     def winner(self) -> Choice | None:
         """The best of all; None when nothing is feasible."""
         return self.best[0] if self.best else None
+
+    @property
+    def nearest(self) -> Choice | None:
+        """What comes nearest where nothing holds at the percentile; None where something does, or nothing stands on means."""
+        return self.beyond[0] if self.beyond and not self.best else None
 
     @property
     def second(self) -> Choice | None:
@@ -116,3 +125,11 @@ class Answer:
             return None
         first = family_of(self.best[0].scenario)
         return next((each for each in self.best if family_of(each.scenario) != first), None)
+
+
+def first_places(best: Sequence[Choice], top: int) -> list[int]:
+    """Places of the choices that come first: the best of every kind, then further layouts; in order."""
+    families = [family_of(each.scenario) for each in best]
+    heads = [at for at, family in enumerate(families) if families.index(family) == at][:top]
+    others = [at for at in range(len(best)) if at not in heads]
+    return sorted([*heads, *others[: top - len(heads)]])

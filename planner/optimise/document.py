@@ -20,6 +20,7 @@ from planner.optimise.spelling import QUESTION_FIELDS, question_texts, spell_val
 from planner.optimise.trial import Trial
 from planner.optimise.verdict import verdict
 from planner.optimise.verified import Verified
+from planner.promised import MEDIAN
 from planner.share import pinned, to_link
 from planner.single import plan_of
 
@@ -65,6 +66,8 @@ def answered(answer: Answer, start: str = "", base: str = "") -> Mapping[str, Js
         "question": _question(answer.question),
         "calibration": calibration_words(answer.question),
         "plans": [_choice(choice, start) for choice in answer.best],
+        "beyond": [_left_out(choice, start) for choice in answer.beyond],
+        "front_on": "means",
         "front": [_point(point, start) for point in answer.front],
         "candidates": answer.candidates,
         "considered": answer.considered,
@@ -80,7 +83,7 @@ def remedies(
     """What would make an infeasible question feasible, one change each; nothing where something stands."""
     if answer.winner is not None:
         return {}
-    found = relaxations(answer.question, None, executor, on_progress)
+    found = relaxations(answer.question, None, executor, on_progress, answer.beyond)
     return {"relaxations": [{**plain_fields(each), "link": to_link(pinned(each.choice.scenario))} for each in found]}
 
 
@@ -100,8 +103,9 @@ def _trial(trial: Trial, start: str) -> Mapping[str, Json]:
 
 
 def plain_fields(found: Relaxation) -> dict[str, Json]:
-    """A relaxation's numbers, and what then wins."""
-    return {"field": found.field, "now": found.now, "needed": found.needed, "kind": found.choice.kind}
+    """A relaxation's numbers, by what plans were judged, and what then wins."""
+    on = "means" if found.choice.scenario.sla_pct == MEDIAN else "percentile"
+    return {"field": found.field, "now": found.now, "needed": found.needed, "on": on, "kind": found.choice.kind}
 
 
 def _question(question: Question) -> Mapping[str, Json]:
@@ -124,6 +128,14 @@ def _written(value: object) -> Json:
 def _choice(choice: Choice, start: str) -> Mapping[str, Json]:
     """One of the best: the whole plan, and before it what it is called and what it is worth."""
     return {"kind": choice.kind, "value": plain(choice.value), **document(plan_of(choice.scenario), start)}
+
+
+def _left_out(choice: Choice, start: str) -> Mapping[str, Json]:
+    """One that stands on means and not at the percentile, within the question: what it would take, its plan as a link."""
+    found = choice.outcome
+    numbers = {name: plain(getattr(found, name)) for name in ("replicas", "gpus", "usd_per_hour", "usd_per_m_goodput")}
+    said = {"kind": choice.kind, "value": plain(choice.value), "holds": found.stands, **numbers}
+    return {**said, "link": to_link(pinned(choice.scenario), start)}
 
 
 def _point(point: FrontPoint, start: str) -> Mapping[str, Json]:

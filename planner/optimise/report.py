@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import Final, TextIO
 
@@ -12,6 +12,7 @@ from planner.optimise.calibrated import calibration_mark, calibration_words
 from planner.optimise.question import LIMITED, MOST_GPUS, OBJECTIVES, Question
 from planner.optimise.search import OnProgress
 from planner.optimise.shadow import relaxations
+from planner.optimise.tails import is_on_means
 from planner.optimise.trial import Trial
 from planner.optimise.verdict import VERDICTS, good_words, percentile_words, verdict
 from planner.optimise.verified import Verified
@@ -77,7 +78,7 @@ def simulated(progress: Progress) -> str:
 
 def searched(progress: Progress) -> str:
     """How far a search is."""
-    best = "" if progress.best is None else f", best so far {significant(progress.best)}"
+    best = "" if progress.best is None else f", best so far on means {significant(progress.best)}"
     return f"searched {progress.done:,} of {progress.total:,} parts, {progress.considered:,} rows{best}"
 
 
@@ -86,7 +87,7 @@ def answer_text(answer: Answer, on_progress: OnProgress | None = None, executor:
 
     Where nothing stands the smallest relaxations are looked for, with progress, shared with an executor's worker.
     """
-    blocks = [_answered(answer) if answer.best else _open(answer.question, on_progress, executor), _counts(answer)]
+    blocks = [_answered(answer) if answer.best else _open(answer, on_progress, executor), _counts(answer)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -118,20 +119,29 @@ def headline(answer: Answer, winner: Choice) -> str:
     return f"{said} Next of another kind: {other.kind}{mark}, {much}."
 
 
-def infeasible(question: Question) -> str:
-    """That nothing stands, before what would make something stand."""
-    return (
-        f"Nothing within {question.max_gpus:,} GPUs keeps all constraints. One of these changes alone would be enough:"
-    )
+def infeasible(question: Question, on_means: bool) -> str:
+    """That nothing stands, before what would make something stand; whether the latter is known on means only."""
+    only = " on means (P50)" if on_means else ""
+    return f"{nothing(question)} One of these changes alone would be enough{only}:"
+
+
+def nothing(question: Question) -> str:
+    """That nothing stands."""
+    at = "" if is_on_means(question) else f" at {percentile_words(question.scenario.sla_pct)}"
+    return f"Nothing within {question.max_gpus:,} GPUs keeps all constraints{at}."
 
 
 def _answered(answer: Answer) -> str:
     """The winner in a sentence and the table of the best."""
-    rows = [_row(rank, choice) for rank, choice in enumerate(answer.best, start=1)]
     head = "\n".join(filter(None, (headline(answer, answer.best[0]), calibration_words(answer.question))))
-    return f"{head}\n\n{table(HEADER, rows)}\nlinks\n" + "\n".join(
-        f"  {rank}  {to_link(pinned(choice.scenario))}" for rank, choice in enumerate(answer.best, start=1)
-    )
+    return f"{head}\n\n{_listed(answer.best)}"
+
+
+def _listed(choices: Sequence[Choice]) -> str:
+    """Plans as a table, with their links."""
+    rows = [_row(rank, choice) for rank, choice in enumerate(choices, start=1)]
+    links = (f"  {rank}  {to_link(pinned(choice.scenario))}" for rank, choice in enumerate(choices, start=1))
+    return f"{table(HEADER, rows)}\nlinks\n" + "\n".join(links)
 
 
 HEADER: Final = (
@@ -155,14 +165,19 @@ def _number(value: float | None) -> str:
     return DASH if value is None else significant(value)
 
 
-def _open(question: Question, on_progress: OnProgress | None, executor: Executor | None) -> str:
-    """That nothing is feasible, and what would be."""
-    found = [
-        f"  {each.field} {each.needed:,g} instead of {each.now:,g}: {each.choice.kind}"
-        for each in relaxations(question, None, executor, on_progress)
-    ]
-    none = f"Nothing within {question.max_gpus:,} GPUs keeps all constraints, and no single change of one is enough."
-    return "\n".join([infeasible(question), *found]) if found else none
+def _open(answer: Answer, on_progress: OnProgress | None, executor: Executor | None) -> str:
+    """That nothing is feasible, what would be, and what stands on means where only queues are in the way."""
+    question = answer.question
+    found = relaxations(question, None, executor, on_progress, answer.beyond)
+    lines = [f"  {each.field} {each.needed:,g} instead of {each.now:,g}: {each.choice.kind}" for each in found]
+    on_means = not is_on_means(question) and not answer.beyond
+    none = f"{nothing(question).removesuffix('.')}, and no single change of one is enough."
+    if answer.nearest is not None and not found:
+        none = nothing(question)
+    said = "\n".join([infeasible(question, on_means), *lines]) if lines else none
+    if answer.nearest is None:
+        return said
+    return f"{said}\n\nBy queue theory these come nearest:\n\n{_listed(answer.beyond)}"
 
 
 def verified_text(found: Verified) -> str:

@@ -18,7 +18,7 @@ from planner.optimise.question import Question
 from planner.optimise.ranking import choices, front
 from planner.optimise.sharing import shared_out
 from planner.optimise.space import Category, categories
-from planner.optimise.tails import rejudged
+from planner.optimise.tails import judged, kept
 from planner.specs.scenario import Scenario
 
 OnProgress = Callable[[Progress], None]
@@ -46,18 +46,22 @@ def optimise(
         Cancelled: when `cancelled` said so.
     """
     begun = time.perf_counter()
-    run = Run(question, categories(question), top, on_progress, cancelled)
+    many = kept(question, top)
+    run = Run(question, categories(question), many, on_progress, cancelled)
     run.look(executor)
     run.work_out()
     scenarios = tuple(each.scenario for each in run.space)
+    found = judged(question, choices(question, scenarios, joined([nothing(), *run.best]), many), top)
+    run.refused.update(found.refused)
     return Answer(
         question=question,
-        best=rejudged(question, choices(question, scenarios, joined([nothing(), *run.best]), top)),
+        best=found.best,
         front=front(question, scenarios, joined([nothing(), *run.front])),
         candidates=run.candidates,
         considered=run.considered,
         refused=run.refusals(),
         seconds=time.perf_counter() - begun,
+        beyond=found.beyond,
     )
 
 

@@ -1,6 +1,8 @@
 """What each constraint costs, and the smallest relaxation of one that makes an infeasible question feasible.
 
-Both are answers to the same search under a changed constraint: nothing is extrapolated.
+Both are answers to the same search under a changed constraint: nothing is extrapolated. At a percentile other than P50 both sides
+of a price are searched on means, as at P50; so is a relaxation, unless something stands on means: then queues are in the way,
+and more GPUs are what is looked for.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from planner.optimise.answer import Answer, Choice
 from planner.optimise.question import LARGEST, MOST_GPUS, OBJECTIVES, Limit, Question
 from planner.optimise.search import OnProgress, optimise
 from planner.optimise.space import PROMISES
+from planner.optimise.tails import allowed
+from planner.promised import MEDIAN
 from planner.specs.scenario import Scenario, describe
 
 TIGHTER: Final = 0.6
@@ -37,6 +41,7 @@ class ConstraintPrice:
         now, then: the constraint as asked and as moved, in the field's unit.
         value_now, value_then: of the objective; None = nothing is feasible.
         scenario: of the new best; None = nothing is feasible.
+        before: of the best as asked, by the same search: on means. None = that of the answer.
     """
 
     field: str
@@ -45,6 +50,7 @@ class ConstraintPrice:
     value_now: float
     value_then: float | None
     scenario: Scenario | None
+    before: Scenario | None = None
 
     @property
     def change(self) -> float | None:
@@ -98,11 +104,12 @@ def prices(
     Raises:
         Cancelled: when `cancelled` said so.
     """
-    if answer.winner is None:
+    base = _as_asked(answer, cancelled, executor)
+    if base is None:
         return ()
-    question, value = answer.question, answer.winner.value
+    question, value = on_means(answer.question), base.value
     found = [
-        price_of(answer, field, then, cancelled, executor)
+        _priced(question, base, field, then, cancelled, executor)
         for field, now in constraints(question).items()
         for then in _steps(question, field, now)
     ]
@@ -118,16 +125,43 @@ def price_of(
     cancelled: Callable[[], bool] | None = None,
     executor: Executor | None = None,
 ) -> ConstraintPrice:
-    """What the best comes to with one constraint at another value.
+    """What the best comes to on means with one constraint at another value.
 
     Raises:
         InputError: when the answer has no winner to compare with, or the field does not allow the value.
     """
-    question = answer.question
+    return _priced(on_means(answer.question), _as_asked(answer, cancelled, executor), field, then, cancelled, executor)
+
+
+def on_means(question: Question) -> Question:
+    """The question as a search ranks it: on means, which is what P50 says."""
+    if question.scenario.sla_pct == MEDIAN:
+        return question
+    return _changed(question, scenario=question.scenario.with_(sla_pct=MEDIAN))
+
+
+def _as_asked(answer: Answer, cancelled: Callable[[], bool] | None, executor: Executor | None) -> Choice | None:
+    """The best of the question as asked, on means; None where there is no answer."""
+    question = on_means(answer.question)
+    if answer.winner is None or question == answer.question:
+        return answer.winner
+    return optimise(question, None, cancelled, 1, executor).winner
+
+
+def _priced(
+    question: Question,
+    base: Choice | None,
+    field: str,
+    then: float,
+    cancelled: Callable[[], bool] | None,
+    executor: Executor | None,
+) -> ConstraintPrice:
+    """One constraint moved, beside the best as asked; both on means."""
     now = constraints(question)[field]
     new = optimise(moved(question, field, then), None, cancelled, 1, executor).winner
-    value = float("nan") if answer.winner is None else answer.winner.value
-    return ConstraintPrice(field, now, then, value, *((None, None) if new is None else (new.value, new.scenario)))
+    value, before = (float("nan"), None) if base is None else (base.value, base.scenario)
+    value_then, scenario = (None, None) if new is None else (new.value, new.scenario)
+    return ConstraintPrice(field, now, then, value, value_then, scenario, before)
 
 
 def _steps(question: Question, field: str, now: float) -> Iterator[float]:
@@ -159,16 +193,48 @@ def relaxations(
     cancelled: Callable[[], bool] | None = None,
     executor: Executor | None = None,
     on_progress: OnProgress | None = None,
+    beyond: tuple[Choice, ...] = (),
 ) -> tuple[Relaxation, ...]:
     """The smallest relaxation of each single constraint that makes something feasible; none where one alone does not.
+
+    Args:
+        question: to which nothing stands.
+        cancelled, executor, on_progress: as of a search.
+        beyond: of the answer: what stands on means and not at the percentile.
 
     Raises:
         Cancelled: when `cancelled` said so.
     """
-    found = (
-        _relaxed(question, field, now, cancelled, executor, on_progress) for field, now in constraints(question).items()
-    )
+    if beyond:
+        return _more_gpus(question, beyond, cancelled, executor)
+    asked = on_means(question)
+    found = (_relaxed(asked, field, now, cancelled, executor, on_progress) for field, now in constraints(asked).items())
     return tuple(each for each in found if each is not None)
+
+
+def _more_gpus(
+    question: Question,
+    beyond: tuple[Choice, ...],
+    cancelled: Callable[[], bool] | None,
+    executor: Executor | None,
+) -> tuple[Relaxation, ...]:
+    """The GPUs on which something holds at the percentile that stands on means; nothing where limits or queues forbid it."""
+    needs = sorted(each.outcome.gpus for each in beyond if each.outcome.stands and each.outcome.gpus is not None)
+    possible = (each for each in needs if question.max_gpus < each <= MOST_GPUS)
+    needed = next((each for each in possible if _some_allowed(moved(question, "max_gpus", each), beyond)), None)
+    found = None
+    while needed is not None:
+        again = optimise(moved(question, "max_gpus", needed), None, cancelled, executor=executor)
+        if again.winner is not None:
+            found = Relaxation("max_gpus", float(question.max_gpus), needed, again.winner)
+        fewest = min((each.outcome.gpus or needed for each in again.best), default=needed)
+        needed = fewest if question.max_gpus < fewest < needed else None
+    return () if found is None else (found,)
+
+
+def _some_allowed(question: Question, choices: tuple[Choice, ...]) -> bool:
+    """Whether some of these plans hold within a question."""
+    return any(each.outcome.stands and allowed(question, each) for each in choices)
 
 
 def _relaxed(

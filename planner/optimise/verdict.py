@@ -24,16 +24,17 @@ def percentile_words(pct: float) -> str:
 def verdict(found: Verified) -> str:
     """Whether the winner holds at the percentile, and what is taken where it does not: a sentence or two."""
     winner, at = found.winner, percentile_words(found.question.scenario.sla_pct)
+    the = "The winner" if found.by_theory else "What comes nearest by queue theory"
     if found.oversized is not None:
         return f"{_oversized(found, found.oversized)} {_within(found)}"
     if winner is None:
         return "Nothing keeps all constraints: there is nothing to simulate."
     if winner.holds:
-        return f"The winner holds at {at} in simulation: {_kept(winner)}."
+        return f"{the} holds at {at} in simulation: {_kept(winner)}."
     if winner.holds is None:
-        said = f"The winner is too close to call at {at} in simulation: {margin(winner)}."
+        said = f"{the} is too close to call at {at} in simulation: {margin(winner)}."
     else:
-        said = f"The winner fails at {at} in simulation: {broken(winner)}."
+        said = f"{the} fails at {at} in simulation: {broken(winner)}."
     return f"{said} {_instead(found)}"
 
 
@@ -75,7 +76,7 @@ def dearer_words(trial: Trial, winner: Trial) -> str:
 
 def good_words(trial: Trial) -> str:
     """Share of requests that kept both, in percent to a tenth, rounded down: not all is never written as all."""
-    return f"{math.floor(trial.good * 1000 + 1e-9) / 10:.1f}"
+    return _tenths(math.floor(trial.good * 1000 + 1e-9) / 10)
 
 
 def _kept(trial: Trial) -> str:
@@ -92,8 +93,8 @@ def _oversized(found: Verified, choice: Choice) -> str:
     asked, gpus = found.question, choice.outcome.gpus
     at = percentile_words(asked.scenario.sla_pct)
     if gpus is not None and gpus > asked.max_gpus:
-        return f"By queue theory the winner takes {show(gpus, 'GPUs')} at {at}, more than {asked.max_gpus:,}."
-    return f"By queue theory the winner does not keep all limits at {at}: {', '.join(map(str, asked.limits))}."
+        return f"By queue theory what comes nearest takes {show(gpus, 'GPUs')} at {at}, more than {asked.max_gpus:,}."
+    return f"By queue theory nothing keeps all limits at {at}: {', '.join(map(str, asked.limits))}."
 
 
 def _within(found: Verified) -> str:
@@ -127,4 +128,9 @@ def _instead(found: Verified) -> str:
 
 def _percent(share: float) -> str:
     """A share in percent, to a tenth."""
-    return f"{100 * share:.1f} %"
+    return f"{_tenths(round(100 * share, 1))} %"
+
+
+def _tenths(percent: float) -> str:
+    """A percentage to a tenth; all is `100`."""
+    return f"{percent:.1f}" if percent < 100 else "100"

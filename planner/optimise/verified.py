@@ -14,15 +14,13 @@ from functools import partial
 from typing import Final
 
 from planner.errors import Fault, InputError
-from planner.optimise.answer import Answer, Cancelled, Choice, Progress
+from planner.optimise.answer import Answer, Cancelled, Choice, Progress, first_places
 from planner.optimise.enlarged import Key, fewer, key_of, most, with_more, within
 from planner.optimise.question import Question
 from planner.optimise.search import OnProgress
 from planner.optimise.sharing import shared_out
-from planner.optimise.tails import allowed
+from planner.optimise.tails import allowed, is_on_means
 from planner.optimise.trial import Candidate, Trial, enough, rate_of, tried
-from planner.optimise.words import family_of
-from planner.promised import MEDIAN
 from planner.simulate.traffic import Traffic
 from planner.specs.fields import shown
 from planner.specs.scenario import Scenario
@@ -40,15 +38,18 @@ class Verified:
 
     Attributes:
         question: whose answer was tried.
-        trials: every plan that was tried: the choices in the answer's order, each followed by itself with more replicas.
+        trials: every plan that was tried: the choices in the answer's order, what is beyond the question after the best, each
+            followed by itself with more replicas.
         chosen: the best of them that holds; None where none does.
-        oversized: the answer's winner where queue theory sizes it beyond the question's GPUs or limits; else None.
+        oversized: what comes nearest, where nothing is within the question's GPUs and limits by queue theory; else None.
+        by_theory: whether the answer has a winner; otherwise what comes nearest by queue theory is in its place.
     """
 
     question: Question
     trials: tuple[Trial, ...]
     chosen: Scenario | None
     oversized: Choice | None = None
+    by_theory: bool = True
 
     @property
     def winner(self) -> Trial | None:
@@ -104,22 +105,16 @@ def verify(
     court = Court(answer, Traffic() if traffic is None else traffic, on_progress, cancelled, executor)
     court.sit(top)
     best = court.best()
-    oversized = next((each for each in answer.best[:1] if not court.allows(each)), None)
-    return Verified(answer.question, tuple(court.heard()), None if best is None else best.scenario, oversized)
+    oversized = next((each for each in court.ranked[:1] if not court.allows(each)), None)
+    chosen = None if best is None else best.scenario
+    return Verified(answer.question, tuple(court.heard()), chosen, oversized, answer.nearest is None)
 
 
 def requests_to_try(answer: Answer, top: int = TOP) -> int:
     """Requests that the first simulations of a verification take, before any is made."""
-    first = (answer.best[at].scenario for at in first_places(answer.best, top))
+    ranked = answer.best or answer.beyond
+    first = (ranked[at].scenario for at in first_places(ranked, top))
     return sum(sum(enough(scenario, Traffic())) for scenario in first)
-
-
-def first_places(best: Sequence[Choice], top: int) -> list[int]:
-    """Places of the choices that are tried first: the best of every kind, then further layouts; in order."""
-    families = [family_of(each.scenario) for each in best]
-    heads = [at for at, family in enumerate(families) if families.index(family) == at][:top]
-    others = [at for at in range(len(best)) if at not in heads]
-    return sorted([*heads, *others[: top - len(heads)]])
 
 
 @dataclass
@@ -133,13 +128,18 @@ class Court:
     executor: Executor | None
     trials: list[Trial] = field(default_factory=list)
 
+    @property
+    def ranked(self) -> tuple[Choice, ...]:
+        """The best, then what is beyond the question by queue theory: a simulation may say otherwise."""
+        return (*self.answer.best, *self.answer.beyond)
+
     def sit(self, top: int) -> None:
         """Try what has to be tried: some kinds; where the winner fails all that is better than what holds, then more replicas."""
-        best = self.answer.best
-        first = [at for at in first_places(best, top) if self.allows(best[at])]
+        ranked = self.ranked
+        first = [at for at in first_places(self.answer.best or ranked, top) if self.allows(ranked[at])]
         self.hear([self._as_ranked(at) for at in first])
         if not any(each.holds for each in self.trials if each.rank == 1):
-            self._go_on([each for at in range(len(best)) if at not in first and (each := self._choice(at))])
+            self._go_on([each for at in range(len(ranked)) if at not in first and (each := self._choice(at))])
             for trial in [each for each in self.heard() if each.more < 0 and each.holds]:
                 self._fewest(trial, trial.scenario.spare - trial.replicas, 0)
             for trial in self._worth_enlarging(top):
@@ -148,7 +148,7 @@ class Court:
 
     def allows(self, choice: Choice) -> bool:
         """Whether a choice is within the question as it is sized at its percentile; at P50 the search saw to it."""
-        return self.answer.question.scenario.sla_pct == MEDIAN or allowed(self.answer.question, choice)
+        return is_on_means(self.answer.question) or allowed(self.answer.question, choice)
 
     def heard(self) -> list[Trial]:
         """What was tried so far, the choices in the answer's order, each followed by itself with more replicas."""
@@ -167,12 +167,12 @@ class Court:
 
     def _choice(self, at: int) -> Candidate | None:
         """One of the answer's choices, with fewer replicas where the question does not allow as many; None where it cannot."""
-        choice = self.answer.best[at]
+        choice = self.ranked[at]
         return self._as_ranked(at) if self.allows(choice) else fewer(self.answer.question, choice, at + 1)
 
     def _as_ranked(self, at: int) -> Candidate:
         """One of the answer's choices as it is."""
-        choice = self.answer.best[at]
+        choice = self.ranked[at]
         return Candidate(choice.scenario, choice.kind, at + 1)
 
     def hear(self, candidates: Sequence[Candidate]) -> list[Trial]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import streamlit as st
 
 from planner.optimise.answer import Answer
+from planner.optimise.tails import is_on_means
 from planner.ui import optimise_inputs, optimise_tasks, optimise_tornado, show
 from planner.ui import optimise_sentences as sentences
 from planner.ui import optimise_worth as worth
@@ -67,7 +68,7 @@ def prices(answer: Answer, live: bool = True) -> None:
     def body(found: Weighed) -> None:
         _lines([worth.price(answer, each) for each in found.prices])
 
-    with show.card(word("prices"), "card_prices", stretch=True):
+    with show.card(sentences.on_means("prices", answer), "card_prices", stretch=True):
         _when_known(PRICED, optimise_tasks.weigh, answer, body, live)
 
 
@@ -98,12 +99,14 @@ def _relaxed(answer: Answer, found: Weighed) -> None:
     if not items:
         show.finding(f"{word('relax_unlimited')} {sentences.infeasible(answer)}")
         return
+    if not is_on_means(answer.question) and not answer.beyond:
+        st.caption(word("relax_means"))
     st.html(f'<ul style="margin:0;padding:0;list-style:none">{"".join(items)}</ul>')
 
 
 def sensitivity(answer: Answer, live: bool = True) -> None:
     """What moves the answer, and the price at which the second choice wins."""
-    with show.card(word("sensitivity"), "card_sensitivity"):
+    with show.card(sentences.on_means("sensitivity", answer), "card_sensitivity"):
         _when_known(MOVED, optimise_tasks.move, answer, lambda found: _moved(answer, found), live)
 
 
@@ -115,7 +118,7 @@ def _moved(answer: Answer, found: Moved) -> None:
         draw(spec, optimise_tornado.bars(answer, found.swings), word("tornado_alt"))
         st.caption(show.plain(word("tornado_hint")))
     for sentence in worth.turns(answer, found.turn):
-        show.finding(sentence)
+        show.finding(sentences.at_percentile(sentence, answer))
     formats: dict[str, str | int] = {"Input": 260, "Range from": 220}
     show.behind(
         word("tornado_table"), "_tornado_table",

@@ -32,9 +32,10 @@ KIND: Final = 0
 
 def best(answer: Answer, mine: Scenario) -> None:
     """The best of each kind, each with its links."""
-    with show.card(word("best"), "card_best"):
+    title = word("best" if answer.nearest is None else "nearest")
+    with show.card(title, "card_best"):
         show.finding(sentences.best(answer))
-        choices(answer, mine, word("best"))
+        choices(answer, mine, title)
 
 
 Row: TypeAlias = tuple[Sequence[str], str, bool]
@@ -44,12 +45,12 @@ Row: TypeAlias = tuple[Sequence[str], str, bool]
 def choices(answer: Answer, mine: Scenario, title: str) -> None:
     """The table of best choices."""
     header = tuple(word(name) for name in optimise_data.best_header(answer.question.objective))
-    listing(title, header, [_choice(rank, answer, mine) for rank in range(1, len(answer.best) + 1)])
+    listing(title, header, [_choice(rank, answer, mine) for rank in range(1, len(optimise_data.choices(answer)) + 1)])
 
 
 def _choice(rank: int, answer: Answer, mine: Scenario) -> Row:
     """One row of the table of best choices."""
-    choice = answer.best[rank - 1]
+    choice = optimise_data.choices(answer)[rank - 1]
     return optimise_data.best_row(rank, answer), links(choice.scenario, choice.kind, mine), rank == 1
 
 
@@ -99,10 +100,11 @@ def _cell(tag: str, text: str, left: bool, *, title: bool = False, bold: bool = 
 
 def under_headline(answer: Answer, mine: Scenario) -> None:
     """The second line: how the winner is laid out, the ways on from it, and how the plan of the sidebar compares."""
-    winner = answer.winner
+    winner = answer.winner or answer.nearest
     if winner is None:
         return
-    said, own = (escape(show.typeset(text)) for text in (sentences.layout(winner), sentences.own_plan(answer, mine)))
+    compared_ = "" if answer.winner is None else sentences.own_plan(answer, mine)
+    said, own = (escape(show.typeset(text)) for text in (sentences.layout(winner), compared_))
     st.html(f'<p style="margin:0">{said} {links(winner.scenario, winner.kind, mine)}. {own}</p>')
     if apart := calibration_words(answer.question):
         st.warning(show.plain(apart), icon=":material/tune:")
@@ -111,7 +113,7 @@ def under_headline(answer: Answer, mine: Scenario) -> None:
 def front(answer: Answer, mine: Scenario) -> None:
     """The front between speed for a user and output of a GPU, or its cost: first on the axis of the objective."""
     paid = answer.question.objective.startswith("usd")
-    with show.card(word("front"), "card_front"):
+    with show.card(sentences.on_means("front", answer), "card_front"):
         view: View = st.segmented_control(
             word("front_view"), VIEWS, default=VIEWS[paid], required=True, persist_state="session",
             key="_front_view_usd" if paid else "_front_view",

@@ -16,6 +16,7 @@ from planner.optimise.answer import Answer, Choice, FrontPoint
 from planner.optimise.question import Objective
 from planner.optimise.worth import worth
 from planner.plan import Plans
+from planner.promised import row_of
 from planner.share import to_link
 from planner.specs.scenario import Scenario
 from planner.tabulate import table
@@ -55,7 +56,14 @@ MARKS: Final = pa.schema(
 
 @lru_cache(maxsize=256)
 def row(scenario: Scenario) -> Plans:
-    """The plan of a scenario as a table of one row, from the functions that every plan comes from."""
+    """The plan of a scenario as a table of one row, at its percentile: what `plan_of` says."""
+    found = known(scenario)
+    return row_of(found.setting, found.bounds)
+
+
+@lru_cache(maxsize=256)
+def means(scenario: Scenario) -> Plans:
+    """The same on means, as the front is."""
     found = known(scenario)
     batch = None if scenario.at_batch is None else np.full((1, 1), float(scenario.at_batch))
     return table(found.setting, found.bounds, batch)
@@ -63,7 +71,12 @@ def row(scenario: Scenario) -> Plans:
 
 def cell(scenario: Scenario, name: str) -> float | None:
     """One number of a scenario's plan; None for what is unknown or not applicable."""
-    value = float(getattr(row(scenario), name)[0])
+    return _finite(row(scenario), name)
+
+
+def _finite(plans: Plans, name: str) -> float | None:
+    """One number of a table of one row; None for what is unknown or not applicable."""
+    value = float(getattr(plans, name)[0])
     return value if math.isfinite(value) else None
 
 
@@ -176,18 +189,20 @@ def _mark(scenario: Scenario, view: View, label: str, shape: str) -> dict[str, s
 
 
 def where(scenario: Scenario, view: View) -> tuple[float, float] | None:
-    """Tok/s for a user of a plan, and what stands upright; None where it has no place on the chart."""
-    tpot = cell(scenario, "tpot_ms")
-    y = rate(scenario) if view == "gpu" else cell(scenario, "usd_per_m_output")
-    return (1e3 / tpot, y) if tpot and y and bool(row(scenario).fits[0]) else None
+    """Tok/s for a user of a plan, and what stands upright, on means; None where it has no place on the chart."""
+    plans = means(scenario)
+    tpot = _finite(plans, "tpot_ms")
+    y = rate(scenario) if view == "gpu" else _finite(plans, "usd_per_m_output")
+    return (1e3 / tpot, y) if tpot and y and bool(plans.fits[0]) else None
 
 
 def rate(scenario: Scenario) -> float | None:
-    """Output tokens a second of one device, prefill pool counted."""
-    output, good, each = (cell(scenario, name) for name in ("output_tok_s", "goodput_tok_s", "goodput_tok_s_gpu"))
+    """Output tokens a second of one device on means, prefill pool counted."""
+    plans = means(scenario)
+    output, good, each = (_finite(plans, name) for name in ("output_tok_s", "goodput_tok_s", "goodput_tok_s_gpu"))
     if output is None:
         return None
-    devices = good / each if good and each else cell(scenario, "gpus_per_replica")
+    devices = good / each if good and each else _finite(plans, "gpus_per_replica")
     return output / devices if devices else None
 
 
@@ -230,12 +245,18 @@ def best_header(objective: Objective) -> tuple[str, ...]:
     return ("kind", own, "col_behind", *(title for title in OTHERS if title != own))
 
 
+def choices(answer: Answer) -> tuple[Choice, ...]:
+    """What an answer lists: the best, or what comes nearest where nothing holds at the percentile."""
+    return answer.best or answer.beyond
+
+
 def best_row(rank: int, answer: Answer) -> tuple[str, ...]:
     """One of the best choices as cells, in the order of `best_header`."""
-    choice = answer.best[rank - 1]
+    listed = choices(answer)
+    choice = listed[rank - 1]
     cells = {
         "kind": choice.kind,
-        "col_behind": DASH if rank == 1 else _behind(choice.value, answer.best[0].value),
+        "col_behind": DASH if rank == 1 else _behind(choice.value, listed[0].value),
         **_cells(choice),
     }
     return tuple(cells[title] for title in best_header(answer.question.objective))
@@ -258,11 +279,11 @@ def _cells(choice: Choice) -> dict[str, str]:
 
 def _behind(value: float, best: float) -> str:
     """How far a value is from the best, in percent with its sign."""
-    return _signed(value / best - 1.0) if best else DASH
+    return _signed(value / best - 1.0) if best and math.isfinite(value / best) else DASH
 
 
 def _figure(value: float | None) -> str:
-    return DASH if value is None else significant(value)
+    return DASH if value is None or math.isnan(value) else significant(value)
 
 
 def _signed(share: float) -> str:

@@ -60,7 +60,7 @@ def page() -> None:
         _headline(view, mine)
     if view.state == "done":
         _results(view.value, mine)
-        if view.value.winner is not None:
+        if view.value.winner is not None or view.value.nearest is not None:
             optimise_share.row(view.value)
     elif view.old is not None:
         _old(view.old)
@@ -166,7 +166,7 @@ def _headline(view: View, mine: Scenario) -> None:
 
 def _said(answer: Answer, live: bool) -> str:
     """The headline of an answer."""
-    if answer.winner is None:
+    if answer.winner is None and answer.nearest is None:
         return optimise_around.headline(answer, live)
     return sentences.headline(answer) + optimise_verify.ending(answer, live)
 
@@ -174,15 +174,17 @@ def _said(answer: Answer, live: bool) -> str:
 def _answer(answer: Answer, mine: Scenario) -> None:
     """The headline of an answer to the inputs shown, and the ways on from it."""
     show.answer(_said(answer, True))
+    optimise_blocks.under_headline(answer, mine)
     if answer.winner is None:
         optimise_around.relaxations(answer)
-    else:
-        optimise_blocks.under_headline(answer, mine)
-        optimise_verify.warning(answer)
+    optimise_verify.warning(answer)
 
 
 def _results(answer: Answer, mine: Scenario, live: bool = True) -> None:
     """Everything that is said of an answer; of an old one, what is known of it."""
+    if answer.nearest is not None:
+        optimise_blocks.best(answer, mine)
+        optimise_verify.card(answer, mine, live)
     if answer.winner is None:
         optimise_blocks.counts(answer)
         if answer.front:

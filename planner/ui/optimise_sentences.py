@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Final
 
 from planner.catalog.accelerators import accelerator
 from planner.optimise.answer import Answer, Choice, Progress
 from planner.optimise.calibrated import calibration_mark
 from planner.optimise.question import Objective, Question
+from planner.optimise.tails import is_on_means
+from planner.optimise.verdict import percentile_words
 from planner.optimise.words import PRECISIONS, layout_words
 from planner.specs.scenario import Scenario
 from planner.ui.data import asked as asked_for
@@ -32,12 +35,25 @@ def figure(objective: Objective, value: float) -> str:
 
 def headline(answer: Answer) -> str:
     """The winner: on which machines, at what value, and how far the next kind is behind."""
-    winner, objective = answer.winner, answer.question.objective
+    winner, objective = answer.winner or answer.nearest, answer.question.objective
     if winner is None:
         return word("infeasible", gpus=show(answer.question.max_gpus, "GPUs"))
     runs = machine(winner) + calibration_mark(answer.question, winner.scenario)
-    said = {"lead": word(f"lead_{objective}"), "machine": runs, "value": _value(winner, objective)}
+    lead = f"lead_{objective}" if answer.winner is not None else "lead_nearest"
+    said = {"lead": word(lead), "machine": runs, "value": _value(winner, objective)}
     return word("headline", next=_next(answer, winner), **said)
+
+
+def on_means(key: str, answer: Answer) -> str:
+    """The heading of what is on means whatever the percentile: said so where the answer is not."""
+    return word(key) if is_on_means(answer.question) else word("on_means", title=word(key))
+
+
+def at_percentile(sentence: str, answer: Answer) -> str:
+    """A sentence on plans at their percentile, beside what is on means."""
+    if is_on_means(answer.question):
+        return sentence
+    return word("turn_at", at=percentile_words(answer.question.scenario.sla_pct), said=sentence)
 
 
 def machine(choice: Choice) -> str:
@@ -66,10 +82,12 @@ def _value(choice: Choice, objective: Objective) -> str:
     hour = cell(choice.scenario, "usd_per_hour")
     own = (
         []
-        if objective in ("gpus", "usd_per_hour")
+        if objective in ("gpus", "usd_per_hour") or isnan(choice.value)
         else [word(f"{objective}_is", value=figure(objective, choice.value))]
     )
     own += [] if hour is None else [word("hour_is", value=dollars(hour))]
+    if not own and isnan(choice.value):
+        return show(choice.outcome.gpus, "GPUs")
     return ", ".join(own) or figure(objective, choice.value)
 
 
@@ -111,8 +129,11 @@ def own_plan(answer: Answer, mine: Scenario) -> str:
 
 def best(answer: Answer) -> str:
     """What the table of best choices holds, and which of its rows is the next kind."""
-    second = answer.second
-    return word("best_finding") + ("" if second is None else word("best_second", kind=second.kind))
+    second, at = answer.second, percentile_words(answer.question.scenario.sla_pct)
+    if answer.nearest is not None:
+        return word("nearest_finding", at=at)
+    said = word("best_finding") if is_on_means(answer.question) else word("best_finding_at", at=at)
+    return said + ("" if second is None else word("best_second", kind=second.kind))
 
 
 def infeasible(answer: Answer) -> str:
@@ -128,7 +149,11 @@ def infeasible(answer: Answer) -> str:
 
 def progress(now: Progress, asked: Question) -> str:
     """How far a search is."""
-    best = "" if now.best is None else word("best_so_far", value=figure(asked.objective, now.best))
+    best = (
+        ""
+        if now.best is None
+        else word("best_so_far" if is_on_means(asked) else "best_so_far_means", value=figure(asked.objective, now.best))
+    )
     if not now.total:
         return word("starting")
     return word("running", done=whole(now.done), total=whole(now.total), considered=whole(now.considered), best=best)

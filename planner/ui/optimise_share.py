@@ -52,8 +52,10 @@ def around(answer: Answer) -> Mapping[str, Json]:
     moved: Moved | None = known(MOVED, answer)
     found: dict[str, Json] = {}
     if weighed is not None:
+        found["prices_on"] = "means"
         found["prices"] = [_priced(each) for each in weighed.prices]
     if moved is not None:
+        found["swings_on"] = "means"
         found["swings"] = [dict(zip(COLUMNS, map(plain, cells), strict=True)) for cells in swing_rows(moved.swings)]
     if (tried := optimise_verify.known(answer)) is not None:
         found.update(verified_json(tried))

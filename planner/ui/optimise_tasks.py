@@ -50,7 +50,9 @@ def search(question: Question, report: Report, stop: Stop) -> Answer:
 def weigh(answer: Answer, _: Report, stop: Stop) -> Weighed:
     """What the constraints of an answer cost, or which of them to relax; each is a search of its own."""
     if answer.winner is None:
-        return Weighed(relaxations=relaxations(answer.question, stop, helper_for(answer.question)))
+        return Weighed(
+            relaxations=relaxations(answer.question, stop, helper_for(answer.question), beyond=answer.beyond)
+        )
     return Weighed(prices(answer, stop, helper_for(answer.question)))
 
 

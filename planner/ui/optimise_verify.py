@@ -9,10 +9,10 @@ import streamlit as st
 
 from planner.optimise.answer import Answer, Progress
 from planner.optimise.question import Question
+from planner.optimise.tails import allowed, is_on_means
 from planner.optimise.trial import Trial
-from planner.optimise.verdict import good_words, percentile_words, verdict
+from planner.optimise.verdict import good_words, percentile_words, plan_words, verdict
 from planner.optimise.verified import TOP, Verified, requests_to_try
-from planner.promised import MEDIAN
 from planner.share import to_link
 from planner.specs.scenario import Scenario
 from planner.specs.spelling import decimal
@@ -20,6 +20,7 @@ from planner.ui import optimise_tasks, show
 from planner.ui.advice_block import link
 from planner.ui.link import anchor
 from planner.ui.optimise_blocks import Row, listing
+from planner.ui.optimise_data import choices
 from planner.ui.optimise_run import Desk, View
 from planner.ui.optimise_verify_words import word
 from planner.ui.worker import LONGEST
@@ -47,8 +48,10 @@ def ending(answer: Answer, live: bool) -> str:
     if live:
         VERIFIED.view(answer.question)
     found = known(answer)
-    if found is not None and found.oversized is not None:
+    if answer.nearest is not None and not allowed(answer.question, answer.nearest):
         return " " + word("oversized", at=_at(answer.question))
+    if answer.nearest is not None and (found is None or found.winner is None):
+        return " " + word("queues", at=_at(answer.question))
     if found is None or found.winner is None:
         return ""
     key = {True: "holds", False: "fails", None: "close"}[found.winner.holds]
@@ -84,11 +87,12 @@ def _live(answer: Answer, mine: Scenario) -> None:
     if view.state == "done":
         _found(view.value, mine)
         return
-    show.finding(_unsimulated(asked))
-    if view.state == "running":
+    running = view.state == "running"
+    show.finding(word("simulating", at=_at(asked)) if running else _unsimulated(asked))
+    if running:
         st.fragment(_progress, run_every=POLL_SECONDS)(view)
     elif view.state == "idle":
-        kinds, size = whole(min(TOP, len(answer.best))), shown(requests_to_try(answer), "requests")
+        kinds, size = whole(min(TOP, len(choices(answer)))), shown(requests_to_try(answer), "requests")
         st.caption(show.plain(word("size", kinds=kinds, requests=size)))
     else:
         st.caption(show.plain(_failed(view)))
@@ -144,22 +148,33 @@ def grounds(found: Verified) -> str:
     """What was simulated, and how sure it is."""
     asked, counted = found.question.scenario, min(each.counted for each in found.trials)
     rate = word("at_rate", rate=significant(asked.qps)) if asked.qps else word("at_load", load=percent(asked.load))
-    return word("grounds", traffic=rate, counted=shown(counted, "requests"))
+    return f"{which(found)} {word('grounds', traffic=rate, counted=shown(counted, 'requests'))}"
+
+
+def which(found: Verified) -> str:
+    """Why these plans were simulated and no others."""
+    first = whole(min(TOP, sum(not each.more for each in found.trials)))
+    if found.winner is not None and found.winner.holds:
+        return word("only_best", count=first)
+    if found.taken is None:
+        return word("none_left")
+    better = "cheaper" if found.question.objective.startswith("usd") else "better"
+    return word(f"best_and_{better}", count=first, kind=plan_words(found.taken))
 
 
 def header(found: Verified) -> tuple[str, ...]:
     """Titles of the table of trials."""
     at = _at(found.question)
-    titles = ("kind", "col_replicas", "col_ttft", "col_tpot", "col_good", "col_simulated", "col_plan", "col_verdict")
+    titles = ("kind", "col_verdict", "col_replicas", "col_ttft", "col_tpot", "col_good", "col_simulated", "col_plan")
     return tuple(word(title, at=at) for title in titles)
 
 
 def row(trial: Trial, found: Verified, mine: Scenario) -> Row:
     """One trial as cells; what is chosen stands out."""
     texts = (
-        trial.kind, whole(trial.replicas), _figure(trial.ttft_at_pct_ms), _figure(trial.tpot_at_pct_ms),
+        trial.kind, word(f"verdict_{str(trial.holds).lower()}"), whole(trial.replicas),
+        _figure(trial.ttft_at_pct_ms), _figure(trial.tpot_at_pct_ms),
         f"{good_words(trial)} %", shown(trial.usd_per_m_good, "$"), shown(trial.usd_per_m_goodput, "$"),
-        word(f"verdict_{str(trial.holds).lower()}"),
     )  # fmt: skip
     return texts, ways(trial, mine), trial.scenario == found.chosen
 
@@ -183,7 +198,7 @@ def _at(question: Question) -> str:
 
 def _unsimulated(question: Question, ending: str = "") -> str:
     """By what the answer is ranked, and that nothing was simulated of it yet; `_old`: before the inputs changed."""
-    ranked = "ranked" if question.scenario.sla_pct == MEDIAN else "sized"
+    ranked = "ranked" if is_on_means(question) else "sized"
     return word(f"{ranked}{ending}", at=_at(question))
 
 

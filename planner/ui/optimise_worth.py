@@ -52,10 +52,12 @@ def price(answer: Answer, found: ConstraintPrice) -> str:
 def _winner(answer: Answer, found: ConstraintPrice) -> str:
     """Who wins then, when it is another: its layout, and the rest of its name where that differs too."""
     kind = "" if found.scenario is None else kind_words(found.scenario)
-    if answer.winner is None or kind in ("", answer.winner.kind):
+    own = "" if answer.winner is None else answer.winner.kind
+    own = own if found.before is None else kind_words(found.before)
+    if not own or kind in ("", own):
         return ""
     layout, _, rest = kind.partition(APART)
-    return word("price_winner", kind=layout if rest == answer.winner.kind.partition(APART)[2] else kind)
+    return word("price_winner", kind=layout if rest == own.partition(APART)[2] else kind)
 
 
 def relaxation(found: Relaxation) -> str:

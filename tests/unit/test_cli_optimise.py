@@ -183,7 +183,7 @@ def test_verify_says_in_text_what_holds(capsys: pytest.CaptureFixture[str]) -> N
 def test_verify_takes_nothing_beyond_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
     # By queue theory the P99 of TTFT takes nine replicas that all but stand idle; one GPU is allowed.
     text, _ = printed(capsys, LIGHT.replace("ttft_ms=500", "ttft_ms=75"), "--max-gpus", "1", "--verify")
-    said = text[text.index("By queue theory the winner takes 9 GPUs at P99, more than 1. ") :]
+    said = text[text.index("By queue theory what comes nearest takes 9 GPUs at P99, more than 1. ") :]
     assert "Nothing within that holds in simulation; nearest comes TP1" in said
     assert "1 −8 " in said
 

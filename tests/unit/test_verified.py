@@ -218,11 +218,12 @@ def test_the_fewest_replicas_that_hold_are_found(monkeypatch: pytest.MonkeyPatch
 
 def test_fixed_replicas_are_not_added_to() -> None:
     answer = asked(TIGHT.with_(fix_replicas=1), 1)
-    assert not answer.best[0].outcome.stands, "queue theory says so, and the simulation that it is right"
+    assert answer.winner is None
+    assert not answer.beyond[0].outcome.stands, "queue theory says so, and the simulation that it is right"
     found = verify(answer)
     assert [(each.more, each.holds) for each in found.trials] == [(0, False)]
     assert found.chosen is None
-    assert verdict(found).startswith("The winner fails at P99 in simulation: TTFT ")
+    assert verdict(found).startswith("What comes nearest by queue theory fails at P99 in simulation: TTFT ")
 
 
 def test_added_replicas_keep_the_budget_and_the_limits() -> None:
@@ -239,7 +240,9 @@ def test_what_theory_sizes_beyond_the_budget_is_tried_within_it(
     monkeypatch: pytest.MonkeyPatch, needed: int, taken: int | None
 ) -> None:
     answer = asked(TIGHT, 4, limits=ONE_EACH)
-    (choice,) = answer.best
+    assert answer.winner is None
+    (choice,) = answer.beyond
+    assert choice == answer.nearest
     assert choice.outcome.gpus > 4
     base = tried(Candidate(choice.scenario.with_(fix_replicas=1), choice.kind, 1), Traffic())
 
@@ -256,7 +259,7 @@ def test_what_theory_sizes_beyond_the_budget_is_tried_within_it(
     assert found.winner is None
     assert (found.taken and found.taken.replicas) == taken
     gpus = f"{choice.outcome.gpus:.0f}"
-    assert verdict(found).startswith(f"By queue theory the winner takes {gpus} GPUs at P99, more than 4. ")
+    assert verdict(found).startswith(f"By queue theory what comes nearest takes {gpus} GPUs at P99, more than 4. ")
     said = (
         f"Within that {choice.kind} with {taken} replicas holds in simulation: "
         if taken
@@ -270,19 +273,19 @@ def test_what_theory_sizes_beyond_the_budget_is_never_taken_as_it_is() -> None:
     found = verify(answer)
     (trial_,) = found.trials
     assert (trial_.replicas, trial_.gpus, trial_.holds) == (1, 1, False)
-    assert trial_.more == 1 - answer.best[0].outcome.replicas
+    assert trial_.more == 1 - answer.beyond[0].outcome.replicas
     assert found.chosen is None
     assert "more than 1. Nothing within that holds in simulation; nearest comes TP1" in verdict(found)
 
 
 def test_a_limit_that_breaks_at_the_percentile_is_said() -> None:
     answer = asked(BUSY, 4, limits=(*ONE_EACH, Limit("usd_per_hour", True, 6.0)))
-    assert answer.best[0].outcome.usd_per_hour > 6.0
+    assert answer.beyond[0].outcome.usd_per_hour > 6.0
     found = verify(answer)
     assert found.oversized is not None
     assert [each.replicas for each in found.trials] == [1]
     limits = "gpus_per_replica<=1, usd_per_hour<=6"
-    assert verdict(found).startswith(f"By queue theory the winner does not keep all limits at P99: {limits}.")
+    assert verdict(found).startswith(f"By queue theory nothing keeps all limits at P99: {limits}.")
 
 
 def test_nothing_holds_and_what_came_nearest_is_said() -> None:
@@ -400,4 +403,4 @@ def test_sentences_of_every_outcome(failing: tuple[Answer, Verified]) -> None:
 
 def test_not_all_is_never_written_as_all(failing: tuple[Answer, Verified]) -> None:
     assert good_words(made(failing[1].trials[0], good=0.9996)) == "99.9"
-    assert good_words(made(failing[1].trials[0], good=1.0)) == "100.0"
+    assert good_words(made(failing[1].trials[0], good=1.0)) == "100"
