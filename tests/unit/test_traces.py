@@ -223,7 +223,7 @@ TIME = "must be a time in seconds from 0 to 100,000,000,000"
         (PLAIN, "trace = no rows: must hold one request a row below the column names"),
         (BURST.split("5,ChatGPT")[0], "trace = 1 row, none with input and output: must hold at least one"),
         # no text
-        (gzip.compress(b"time_s"), "trace = a gzip file: must be plain text in UTF-8"),
+        (gzip.compress(b"time_s", mtime=0), "trace = a gzip file: must be plain text in UTF-8"),
         (b"PK\x03\x04 rest", "trace = a zip or xlsx file: must be plain text in UTF-8"),
         (rows("0,5,6").encode("utf-16"), "trace = a UTF-16 file: must be plain text in UTF-8"),
         (rows("0,5,6").encode() + b"1,5,\xe9\n", "trace = line 3 is not UTF-8: must be plain text"),
