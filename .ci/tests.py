@@ -10,8 +10,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PHASES = (
-    # whole files go to one process, so that what a module works out once is worked out once
-    ("-n", "2", "--dist", "loadfile", "--benchmark-disable", "-m", "not browser and not alone"),
+    # whole files go to one process, so that what a module works out once is worked out once; in the order of collection, since
+    # the files of most tests are not those that take longest
+    (
+        "-n",
+        "2",
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
+        "--benchmark-disable",
+        "-m",
+        "not browser and not alone",
+    ),
     ("-n", "2", "--dist", "loadfile", "--benchmark-disable", "-m", "browser and not alone"),
     ("-m", "alone"),
 )

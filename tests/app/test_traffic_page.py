@@ -190,7 +190,7 @@ def test_faults_of_plan_and_traffic_stand_together() -> None:
 
 def test_a_value_of_zero_is_refused_in_place() -> None:
     at = opened(HOLDS)
-    at.number_input(key="_traffic_rate").set_value(0.0).run()
+    at.number_input(key="_traffic_repair_s").set_value(0.0).run()
     assert heading(at) == "These inputs are refused."
     assert "must be a number above 0" in html(at)
     assert at.button(key="_traffic_run").disabled

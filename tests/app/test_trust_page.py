@@ -135,7 +135,7 @@ def test_the_catalogue_counts_what_it_has(trust):
 
 def test_limits_show_their_document(trust):
     at = trust(section="limits")
-    assert "Accepted, but judged on means" in main(at)
+    assert "Judged on means, and where queues come in" in main(at)
     assert "<dt" in tables(at)
 
 

@@ -211,8 +211,8 @@ def test_everything_is_sourced() -> None:
     assert found.assumptions
 
 
-def test_a_percentile_that_is_not_modelled_says_so() -> None:
-    notes = {note.field for note in served("deepseek-v3", sla_pct=99.0).notes if note.code == "not_modelled"}
+def test_a_percentile_says_how_it_is_judged() -> None:
+    notes = {note.field for note in served("deepseek-v3", sla_pct=99.0).notes if note.code == "percentile"}
     assert notes == {"sla_pct"}
 
 
