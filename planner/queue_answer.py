@@ -8,7 +8,7 @@ from typing import Final
 
 from planner.plan import Plan
 from planner.promised import Queue, queue_of
-from planner.queueing import spares_for
+from planner.spares import spares_for
 from planner.specs.scenario import Scenario
 
 FAILURE_HOURS: Final = 50_700.0

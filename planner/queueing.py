@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr
 
 from planner.rows import Bounds, promised_tpot
 from planner.setting import Setting
@@ -67,7 +66,7 @@ def tails(
         isl_cv, osl_cv: standard deviation over mean of prompt and output lengths (lognormal).
         among: replicas behind one gateway, where requests wait in one line for a seat at any of them.
     """
-    return at_rate(station(setting, known, max(batch, 1.0), isl_cv, osl_cv), rate, pct, among)
+    return curve(setting, known, (rate,), batch=batch, pct=pct, isl_cv=isl_cv, osl_cv=osl_cv, among=among)[0]
 
 
 def curve(
@@ -144,35 +143,6 @@ def replicas_at(
         middle = (low + high) // 2
         low, high = (low, middle) if _holds(of, qps / middle, pct, middle) else (middle, high)
     return high
-
-
-EXACT = 1e-12
-"""An availability that is reached to so much is reached."""
-
-MOST_SPARES = 10_000
-"""Spare replicas beyond which none are looked for."""
-
-
-def spares_for(replicas: int, availability: float, failure_per_hour: float, repair_hours: float) -> int | None:
-    """Fewest spare replicas so that as many as are needed are up for a share of the time; None where none are enough.
-
-    Args:
-        replicas: that are needed.
-        availability: share of the time, below 1.
-        failure_per_hour: failures of one replica in an hour of service.
-        repair_hours: mean time until a failed one serves again [h].
-
-    Replicas fail independently; a spare runs, and fails, like the others.
-    """
-    down = failure_per_hour * repair_hours / (1.0 + failure_per_hour * repair_hours)
-    spares = np.arange(MOST_SPARES + 1.0)
-    enough = bdtr(spares, (replicas + spares).astype(np.int64), down) >= availability - EXACT
-    return int(np.argmax(enough)) if enough.any() else None
-
-
-def in_flight_limit(known: Bounds) -> int:
-    """Requests that a gateway may have in flight at one replica: the largest batch that cache, engine and promise allow."""
-    return int(known.limits.largest[0, 0])
 
 
 def at_rate(of: Station, rate: float, pct: float, among: int = 1) -> Tails:

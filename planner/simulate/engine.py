@@ -8,16 +8,14 @@ jump. What a step takes comes from `StepTimes`, the clock of the plan.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil, inf
 
 from planner.simulate.blocks import Blocks
 from planner.simulate.job import Job
+from planner.simulate.named import Named
 from planner.simulate.replica import Replica
 from planner.simulate.seats import Seats
-
-Named = Callable[[int, int, int], Sequence[int]]
-"""Names of the full blocks of a request: (request, block size, tokens)."""
 
 
 class Engine:
@@ -138,10 +136,7 @@ class Engine:
     def _mixed(self, chunks: list[tuple[Job, int]], decodes: bool) -> float:
         """Time of a step that reads chunks of prompts, beside the running requests or alone [s]."""
         times, count = self.times, len(chunks)
-        tokens, attention = 0, 0.0
-        for job, size in chunks:
-            tokens += size
-            attention += job.part(size)
+        tokens, attention = sum([size for _, size in chunks]), sum([job.part(size) for job, size in chunks])
         if times.ways > 1:
             attention *= -(-count // times.ways) / count
         if not decodes:

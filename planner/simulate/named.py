@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from planner.simulate.requests import NONE, Requests
+
+Named: TypeAlias = Callable[[int, int, int], Sequence[int]]
+"""Names of the full blocks of a request: (request, block size, tokens)."""
 
 BLOCK_BITS = 24
 """Room for a block's place behind the name of the text that it belongs to."""
 
 
-def naming(table: Requests) -> Callable[[int, int, int], Sequence[int]]:
+def naming(table: Requests) -> Named:
     """What names the full blocks of a request: a function of (request, block size, tokens).
 
     Tokens that a group shares belong to the group, everything behind them to the session; what belongs to neither has no
@@ -46,7 +50,7 @@ def _run(text: int, start: int, stop: int) -> range:
     return range(first + start, first + stop)
 
 
-def _hashed(table: Requests) -> Callable[[int, int, int], Sequence[int]]:
+def _hashed(table: Requests) -> Named:
     """Names cut from the trace's own; a block is named by what its last token is in."""
     known = table.hashes
     if known is None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.simulate.blocks import Blocks
-from planner.simulate.engine import Engine, Named
+from planner.simulate.engine import Engine
 from planner.simulate.job import Job
+from planner.simulate.named import Named
 from planner.simulate.replica import Replica
 from planner.simulate.seats import Seats
 

@@ -8,7 +8,6 @@ from typing import Final
 from planner.optimise.answer import Progress
 from planner.plan import Plan
 from planner.promised import MEDIAN
-from planner.queueing import spares_for
 from planner.report import table
 from planner.share import pinned
 from planner.simulate.figures import STATISTICS, TIMES, Digest, digest, figures
@@ -17,6 +16,7 @@ from planner.simulate.run import Run
 from planner.simulate.spelling import traffic_link
 from planner.simulate.summary import Summary
 from planner.single import plan_of
+from planner.spares import spares_for
 from planner.specs.scenario import Scenario
 from planner.units import DASH, show, significant, whole
 

@@ -67,7 +67,9 @@ def weights(found: Anatomy) -> Datasets:
 def _growth(found: Anatomy, curve: Column, name: str, level: tuple[float, str], points: list[Row]) -> Datasets:
     """A curve over batch that ends at a level."""
     stops = _stops(found.steps.batch, growth_texts(found))
-    return _datasets(_line(found.steps.batch, curve, name), stops, "growth", levels=[(*level, "bottom")], points=points)
+    return datasets(
+        _line(found.steps.batch, curve, name), stops, TEXTS["growth"], levels=[(*level, "bottom")], points=points
+    )
 
 
 def growth_texts(found: Anatomy) -> list[Row]:
@@ -112,7 +114,7 @@ def intensity(found: Anatomy) -> Datasets:
         (found.batch, float(here.weights_intensity[0]), WEIGHTS_ONLY),
     ]
     stops = _stops(steps.batch, _intensity_texts(steps))
-    return _datasets(lines, stops, "intensity", levels=levels, limits=limits, points=points)
+    return datasets(lines, stops, TEXTS["intensity"], levels=levels, limits=limits, points=points)
 
 
 def _intensity_texts(steps: Steps) -> list[Row]:
@@ -145,7 +147,7 @@ def reads(found: Anatomy) -> Datasets:
     points = [(found.context, mb, name) for name, mb in here.items() if mb]
     limits = _marks(found)
     stops = _stops(found.reads.context, _reads_texts(found.reads))
-    return _datasets(lines, stops, "reads", limits=limits, points=points)
+    return datasets(lines, stops, TEXTS["reads"], limits=limits, points=points)
 
 
 def kinds(found: Anatomy) -> tuple[str, ...]:
@@ -217,7 +219,7 @@ def tiles(found: Anatomy) -> Datasets:
         (whole(b), significant(mean), f"{significant(large)} %", f"{significant(small)} %")
         for b, mean, large, small in columns
     ]
-    return _datasets(lines, _stops(routing.batch, said), "tiles", limits=limits, points=points)
+    return datasets(lines, _stops(routing.batch, said), TEXTS["tiles"], limits=limits, points=points)
 
 
 def tiles_table(found: Anatomy) -> pa.Table:
@@ -255,10 +257,10 @@ def _powers(batch: Column) -> list[int]:
     return [int(at) for at in np.flatnonzero(np.exp2(np.round(np.log2(batch))) == batch)]
 
 
-def _datasets(
+def datasets(
     lines: list[Row],
     stops: list[Row],
-    texts: str,
+    texts: Sequence[str],
     levels: Sequence[Row] = (),
     limits: Sequence[Row] = (),
     points: Sequence[Row] = (),
@@ -269,5 +271,5 @@ def _datasets(
         "levels": rows(LEVELS, levels),
         "limits": rows(LIMITS, limits),
         "points": rows(LINES, points),
-        "stops": rows(schema(("x", "from", "to"), TEXTS[texts]), stops),
+        "stops": rows(schema(("x", "from", "to"), texts), stops),
     }

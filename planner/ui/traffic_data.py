@@ -16,7 +16,7 @@ from planner.specs.scenario import Scenario
 from planner.ui import traffic_charts as charts
 from planner.ui.data import Row, rows
 from planner.ui.marks import Datasets
-from planner.ui.model_data import LEVELS, LIMITS, LINES, schema
+from planner.ui.model_data import datasets, schema
 from planner.ui.traffic_sentences import pct_of, promised, share
 from planner.ui.traffic_tasks import SHARES, Told
 from planner.ui.traffic_words import word
@@ -27,24 +27,6 @@ STOPS: Final = 40
 
 NEAR: Final = 0.45
 """A level is drawn where curves come within this share of it: further off it would flatten them."""
-
-
-def datasets(
-    lines: list[Row],
-    stops: list[Row],
-    texts: Sequence[str],
-    levels: Sequence[Row] = (),
-    limits: Sequence[Row] = (),
-    points: Sequence[Row] = (),
-) -> Datasets:
-    """All datasets of a line chart, empty ones with their columns too."""
-    return {
-        "lines": rows(LINES, lines),
-        "levels": rows(LEVELS, levels),
-        "limits": rows(LIMITS, limits),
-        "points": rows(LINES, points),
-        "stops": rows(schema(("x", "from", "to"), texts), stops),
-    }
 
 
 def stops(x: Sequence[float], texts: Sequence[Row], *, logarithmic: bool = False) -> list[Row]:

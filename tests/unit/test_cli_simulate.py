@@ -389,7 +389,6 @@ def test_interrupted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     assert printed(capsys, ASKED, code=130) == ("", "")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="processes are interrupted in another way there")
 def test_interrupted_as_a_process(root: Path) -> None:
     asked = (sys.executable, "-m", "planner", "simulate", ASKED, "--requests", "1000000")
     with subprocess.Popen(asked, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

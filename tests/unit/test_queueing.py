@@ -7,10 +7,11 @@ import time
 import numpy as np
 import pytest
 
-from planner.queueing import curve, in_flight_limit, largest_rate, replicas_at, spares_for, tails
+from planner.queueing import curve, largest_rate, replicas_at, tails
 from planner.rows import bounds
 from planner.serving import decode
 from planner.setting import resolve
+from planner.spares import spares_for
 from planner.specs.layout import layout
 from planner.specs.scenario import Scenario
 
@@ -141,7 +142,7 @@ def test_replicas_share_the_rate():
 
 def test_a_gateway_lets_in_what_keeps_the_promise():
     _, known = known_of(sla_tpot_ms=20.0)
-    limit = in_flight_limit(known)
+    limit = float(known.limits.largest[0, 0])
     slow = decode.tpot(known.clock, np.array([[limit, limit + 1.0]]))[0][0]
     assert slow[0] <= 0.020 < slow[1]
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -22,33 +20,10 @@ from planner.simulate.replicate import Estimate, RunsLostError, estimate, replic
 from planner.simulate.requests import requests
 from planner.simulate.traffic import Traffic
 from planner.specs.scenario import Scenario
+from tests.executors import dask_cluster, processes, threads
 
 ASKED = Scenario(model="llama-3.1-8b", osl=16, qps=20.0, sla_pct=90.0)
 TRAFFIC = Traffic(requests=120, arrival="gamma", isl_cv=0.5, seed=11)
-
-
-@contextmanager
-def threads() -> Iterator[Executor]:
-    with ThreadPoolExecutor(3) as pool:
-        yield pool
-
-
-@contextmanager
-def processes() -> Iterator[Executor]:
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        yield pool
-
-
-@contextmanager
-def dask_cluster() -> Iterator[Executor]:
-    """Two worker processes of a Dask cluster on this machine."""
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client.get_executor()
 
 
 # --- the package ----------------------------------------------------------------------------------------------------

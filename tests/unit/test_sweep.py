@@ -5,12 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from planner.optimise.search import optimise
 from planner.optimise.sweep import Swept, quantiles, sweep
 from planner.specs.scenario import Scenario
 from planner.variants import outcome
+from tests.executors import dask_cluster, processes, threads
 
 ASKED = Scenario(tp=4, qps=12.0, sla_ttft_ms=800.0)
 SPREAD = {"price": Draw(0.3), "qps": Draw(0.5), "isl": Draw(0.2), "osl": Draw(0.4)}
@@ -33,30 +32,6 @@ SPREAD = {"price": Draw(0.3), "qps": Draw(0.5), "isl": Draw(0.2), "osl": Draw(0.
 
 def drawn(count: int) -> list[Scenario]:
     return list(monte_carlo(ASKED, count, seed=3, **SPREAD))
-
-
-@contextmanager
-def threads() -> Iterator[Executor]:
-    with ThreadPoolExecutor(3) as pool:
-        yield pool
-
-
-@contextmanager
-def processes() -> Iterator[Executor]:
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        yield pool
-
-
-@contextmanager
-def dask_cluster() -> Iterator[Executor]:
-    """Two worker processes of a Dask cluster on this machine, as docs/SWEEP.md has it."""
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client.get_executor()
 
 
 # --- the same answers -----------------------------------------------------------------------------------------------
