@@ -7,6 +7,8 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 
+import pytest
+
 
 @contextmanager
 def threads() -> Iterator[Executor]:
@@ -30,3 +32,7 @@ def dask_cluster() -> Iterator[Executor]:
         Client(cluster) as client,
     ):
         yield client.get_executor()
+
+
+EXECUTORS = [threads, processes, pytest.param(dask_cluster, marks=pytest.mark.alone)]
+"""All of them; a cluster starts where nothing else does, since two at once may not come up in time."""

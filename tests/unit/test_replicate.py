@@ -20,7 +20,7 @@ from planner.simulate.replicate import Estimate, RunsLostError, estimate, replic
 from planner.simulate.requests import requests
 from planner.simulate.traffic import Traffic
 from planner.specs.scenario import Scenario
-from tests.executors import dask_cluster, processes, threads
+from tests.executors import EXECUTORS, threads
 
 ASKED = Scenario(model="llama-3.1-8b", osl=16, qps=20.0, sla_pct=90.0)
 TRAFFIC = Traffic(requests=120, arrival="gamma", isl_cv=0.5, seed=11)
@@ -44,7 +44,7 @@ def test_the_package_is_what_it_does() -> None:
 # --- the same answers -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("executor", [threads, processes, dask_cluster])
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_the_same_as_one_after_the_other(executor: Any) -> None:
     serial = replicate(ASKED, TRAFFIC, runs=4)
     with executor() as pool:

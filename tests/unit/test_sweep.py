@@ -24,7 +24,7 @@ from planner.optimise.search import optimise
 from planner.optimise.sweep import Swept, quantiles, sweep
 from planner.specs.scenario import Scenario
 from planner.variants import outcome
-from tests.executors import dask_cluster, processes, threads
+from tests.executors import EXECUTORS, threads
 
 ASKED = Scenario(tp=4, qps=12.0, sla_ttft_ms=800.0)
 SPREAD = {"price": Draw(0.3), "qps": Draw(0.5), "isl": Draw(0.2), "osl": Draw(0.4)}
@@ -37,7 +37,7 @@ def drawn(count: int) -> list[Scenario]:
 # --- the same answers -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("executor", [threads, processes, dask_cluster])
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_the_same_answers_as_one_after_the_other(executor: Any) -> None:
     items = [*drawn(60), ASKED.with_(model="no-such-model"), ASKED.with_(sla_ttft_ms=1.0)]
     serial = sweep(items)
